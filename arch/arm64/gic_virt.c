@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Between the virtual interrupt controller (vgic.c, pure C) and the hardware's virtual CPU interface:
+ * list registers, ICH_HCR, ICH_VMCR, active priorities (IHI 0069 12.4).
+ */
+#include "arch/arm64/gic_virt.h"
+
+#include "arch/arm64/gic.h"
+#include "arch/arm64/sysreg_access.h"
+#include "arch/arm64/timer.h"
+#include "core/port.h"
+#include "hyp/arch.h"
+#include "hyp/vm.h"
+
+#define ICH_HCR  S3_4_C12_C11_0
+#define ICH_VTR  S3_4_C12_C11_1
+#define ICH_VMCR S3_4_C12_C11_7
+/* Expands its argument first: the register names above are macros. */
+#define READ(name)         read_sysreg(name)
+#define WRITE(name, value) write_sysreg(name, value)
+
+#define EACH_LR(X)                                                                                 \
+    X(0, S3_4_C12_C12_0)                                                                           \
+    X(1, S3_4_C12_C12_1)                                                                           \
+    X(2, S3_4_C12_C12_2)                                                                           \
+    X(3, S3_4_C12_C12_3)                                                                           \
+    X(4, S3_4_C12_C12_4)                                                                           \
+    X(5, S3_4_C12_C12_5)                                                                           \
+    X(6, S3_4_C12_C12_6)                                                                           \
+    X(7, S3_4_C12_C12_7)                                                                           \
+    X(8, S3_4_C12_C13_0)                                                                           \
+    X(9, S3_4_C12_C13_1)                                                                           \
+    X(10, S3_4_C12_C13_2)                                                                          \
+    X(11, S3_4_C12_C13_3)                                                                          \
+    X(12, S3_4_C12_C13_4)                                                                          \
+    X(13, S3_4_C12_C13_5)                                                                          \
+    X(14, S3_4_C12_C13_6)                                                                          \
+    X(15, S3_4_C12_C13_7)
+
+static unsigned ap_registers; /* ICH_AP0R<n>, ICH_AP1R<n>: 1, 2 or 4 by the preemption bits */
+
+static uint64_t read_lr(unsigned i) {
+    switch (i) {
+#define LR_CASE(n, name)                                                                           \
+    case n:                                                                                        \
+        return READ(name);
+        EACH_LR(LR_CASE)
+#undef LR_CASE
+    default:
+        return 0;
+    }
+}
+
+static void write_lr(unsigned i, uint64_t value) {
+    switch (i) {
+#define LR_CASE(n, name)                                                                           \
+    case n:                                                                                        \
+        WRITE(name, value);                                                                        \
+        break;
+        EACH_LR(LR_CASE)
+#undef LR_CASE
+    default:
+        break;
+    }
+}
+
+void gic_virt_features(struct gic_virt_features *f) {
+    uint64_t vtr = READ(ICH_VTR);
+
+    f->list_registers = (unsigned)(vtr & 31u) + 1;
+    f->priority_bits = (unsigned)(vtr >> 29 & 7u) + 1;
+    f->trap_dir = (vtr >> 19 & 1u) != 0;
+    unsigned preemption_bits = (unsigned)(vtr >> 26 & 7u) + 1;
+    ap_registers = preemption_bits <= 5 ? 1 : preemption_bits == 6 ? 2 : 4;
+}
+
+void gic_virt_fold(struct vcpu *v) {
+    struct vgic_vcpu *g = &v->arch.vgic;
+
+    if (!vgic_live(g)) {
+        return;
+    }
+    for (uint32_t used = g->lr_used; used != 0; used &= used - 1) {
+        unsigned i = (unsigned)__builtin_ctz(used);
+        g->lr_in[i] = read_lr(i);
+    }
+    g->hcr_in = (g->ich_hcr & VGIC_HCR_LRENPIE) != 0 ? READ(ICH_HCR) : 0;
+    g->ich_vmcr = READ(ICH_VMCR);
+    vgic_fold(g);
+}
+
+void gic_virt_fill(struct vcpu *v) {
+    struct vgic_vcpu *g = &v->arch.vgic;
+
+    if (vgic_hw_held(g, GIC_PPI_VTIMER) && !timer_virtual_line()) {
+        vgic_set_level(g, GIC_PPI_VTIMER, false); /* the guest reprogrammed it meanwhile */
+    }
+    vgic_fill(g);
+    for (uint32_t todo = g->lr_write; todo != 0; todo &= todo - 1) {
+        unsigned i = (unsigned)__builtin_ctz(todo);
+        write_lr(i, g->lr[i]);
+    }
+    g->lr_write = 0;
+    if (g->hcr_write) {
+        g->hcr_write = false;
+        WRITE(ICH_HCR, g->ich_hcr);
+    }
+}
+
+void gic_virt_maintenance(struct vcpu *v) {
+    gic_virt_fold(v);
+    vgic_maintenance(&v->arch.vgic);
+    /* The line must fall before the interrupt is deactivated; the fill turns it on again. */
+    WRITE(ICH_HCR, 0);
+    v->arch.vgic.hcr_write = true;
+    vcpu_request(v, REQUEST_IRQ);
+}
+
+void gic_virt_save(struct vcpu *v) {
+    struct vgic_vcpu *g = &v->arch.vgic;
+
+    gic_virt_fold(v);
+    g->ich_vmcr = READ(ICH_VMCR);
+    g->ap0r[0] = READ(S3_4_C12_C8_0);
+    g->ap1r[0] = READ(S3_4_C12_C9_0);
+    if (ap_registers >= 2) {
+        g->ap0r[1] = READ(S3_4_C12_C8_1);
+        g->ap1r[1] = READ(S3_4_C12_C9_1);
+    }
+    if (ap_registers == 4) {
+        g->ap0r[2] = READ(S3_4_C12_C8_2);
+        g->ap1r[2] = READ(S3_4_C12_C9_2);
+        g->ap0r[3] = READ(S3_4_C12_C8_3);
+        g->ap1r[3] = READ(S3_4_C12_C9_3);
+    }
+    WRITE(ICH_HCR, 0);
+}
+
+void gic_virt_load(struct vcpu *v) {
+    struct vgic_vcpu *g = &v->arch.vgic;
+
+    WRITE(ICH_VMCR, g->ich_vmcr);
+    WRITE(S3_4_C12_C8_0, g->ap0r[0]);
+    WRITE(S3_4_C12_C9_0, g->ap1r[0]);
+    if (ap_registers >= 2) {
+        WRITE(S3_4_C12_C8_1, g->ap0r[1]);
+        WRITE(S3_4_C12_C9_1, g->ap1r[1]);
+    }
+    if (ap_registers == 4) {
+        WRITE(S3_4_C12_C8_2, g->ap0r[2]);
+        WRITE(S3_4_C12_C9_2, g->ap1r[2]);
+        WRITE(S3_4_C12_C8_3, g->ap0r[3]);
+        WRITE(S3_4_C12_C9_3, g->ap1r[3]);
+    }
+    /* Another vCPU's values are in all of them. */
+    g->lr_write = (1u << g->n_lr) - 1u;
+    g->hcr_write = true;
+    gic_virt_fill(v);
+}
+
+static struct vcpu *vcpu_of_vgic(struct vgic_vcpu *g) {
+    return (struct vcpu *)((char *)g - offsetof(struct vcpu, arch.vgic));
+}
+
+void vgic_notify(struct vgic_vcpu *g) {
+    vcpu_request_and_wake(vcpu_of_vgic(g), REQUEST_IRQ);
+}
+
+void vgic_sync_remote(struct vgic_vcpu *g) {
+    uint32_t seq = vgic_fold_seq(g);
+
+    vcpu_request(vcpu_of_vgic(g), REQUEST_IRQ_SYNC);
+    while (vgic_live(g) && vgic_fold_seq(g) == seq) {
+        port_relax();
+    }
+}
+
+void vgic_phys_deactivate(struct vgic_vcpu *g, unsigned pintid) {
+    (void)g;
+    gic_deactivate(pintid);
+}

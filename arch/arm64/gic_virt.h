@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A vCPU's virtual interrupts in this pCPU's list registers. All: on the vCPU's pCPU, no vgic lock held. */
+#ifndef ARM64_GIC_VIRT_H
+#define ARM64_GIC_VIRT_H
+
+#include <stdbool.h>
+
+struct vcpu;
+
+/* What the hardware offers (ICH_VTR_EL2). */
+struct gic_virt_features {
+    unsigned list_registers, priority_bits;
+    bool trap_dir;
+};
+
+/* Reads them. Boot pCPU, before the first vCPU is created. */
+void gic_virt_features(struct gic_virt_features *f);
+
+/* Takes back what the guest did. Ask for a fill (REQUEST_IRQ) before the guest is entered again. */
+void gic_virt_fold(struct vcpu *v);
+
+/* Fills the list registers; the vCPU must be folded. */
+void gic_virt_fill(struct vcpu *v);
+
+/* The maintenance interrupt came. */
+void gic_virt_maintenance(struct vcpu *v);
+
+/* At switch-out and switch-in. */
+void gic_virt_save(struct vcpu *v);
+void gic_virt_load(struct vcpu *v);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The arm64 part of a pCPU. */
+#ifndef ARCH_PCPU_H
+#define ARCH_PCPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct arch_pcpu {
+    uint64_t mpidr;      /* affinity bits of MPIDR_EL1 */
+    uint64_t gicr;       /* address of its redistributor: RD and SGI frames */
+    bool vtimer_active;  /* PPI 27 is active in the interrupt controller */
+};
+
+#endif

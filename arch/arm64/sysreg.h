@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * System register accesses of a guest that trap (exception class 0x18: MSR, MRS, SYS). What is not
+ * known here is undefined to the guest; nothing that a guest can name stops the hypervisor.
+ */
+#ifndef ARM64_SYSREG_H
+#define ARM64_SYSREG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct vcpu;
+
+/* An encoding in 16 bits: as bits 20:5 of the instruction. */
+#define SYSREG(op0, op1, crn, crm, op2)                                                            \
+    (uint16_t)((op0) << 14 | (op1) << 11 | (crn) << 7 | (crm) << 3 | (op2))
+
+/* ISS of class 0x18 (DDI 0487, ESR_EL2). */
+static inline uint16_t sysreg_iss_key(uint32_t iss) {
+    return SYSREG(iss >> 20 & 3u, iss >> 14 & 7u, iss >> 10 & 15u, iss >> 1 & 15u, iss >> 17 & 7u);
+}
+
+static inline unsigned sysreg_iss_rt(uint32_t iss) {
+    return iss >> 5 & 31u;
+}
+
+static inline bool sysreg_iss_is_read(uint32_t iss) {
+    return (iss & 1u) != 0;
+}
+
+/* Whether the access may look at, or change, what is in the vCPU's list registers: ICC_DIR_EL1. */
+static inline bool sysreg_needs_fold(uint32_t iss) {
+    return sysreg_iss_key(iss) == SYSREG(3, 0, 12, 11, 1);
+}
+
+enum sysreg_result {
+    SYSREG_DONE,      /* emulated: go on behind the instruction */
+    SYSREG_UNDEFINED, /* the guest gets an Undefined Instruction exception there */
+    SYSREG_AGAIN,     /* a part of it is done: the instruction is executed again */
+};
+
+/*
+ * Emulates the access that ESR_EL2's `iss` describes, on v->arch.x. The caller moves the PC, or
+ * injects the exception and logs. On v's pCPU, v loaded, its vgic folded if sysreg_needs_fold(); no
+ * locks held.
+ */
+enum sysreg_result sysreg_access(struct vcpu *v, uint32_t iss);
+
+#endif

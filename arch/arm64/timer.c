@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "arch/arm64/timer.h"
+
+#include "arch/arm64/gic.h"
+#include "arch/arm64/guest_timer.h"
+#include "arch/arm64/sysreg_access.h"
+#include "core/port.h"
+#include "hyp/arch.h"
+#include "hyp/vm.h"
+
+uint64_t port_clock(void) {
+    return read_sysreg(CNTPCT_EL0);
+}
+
+uint64_t arch_clock_hz(void) {
+    return read_sysreg(CNTFRQ_EL0);
+}
+
+void arch_timer_arm(uint64_t deadline) {
+    if (deadline == TIMER_NEVER) {
+        write_sysreg(CNTHP_CTL_EL2, 0);
+    } else {
+        write_sysreg(CNTHP_CVAL_EL2, deadline);
+        write_sysreg(CNTHP_CTL_EL2, GUEST_TIMER_ENABLE);
+    }
+    isb();
+}
+
+void timer_acknowledge(void) {
+    write_sysreg(CNTHP_CTL_EL2, 0);
+    isb();
+    this_pcpu()->armed = TIMER_NEVER;
+}
+
+void timer_cpu_init(void) {
+    timer_acknowledge();
+    write_sysreg(CNTV_CTL_EL0, 0);
+    write_sysreg(CNTP_CTL_EL0, 0);
+    isb();
+}
+
+bool timer_virtual_line(void) {
+    return (read_sysreg(CNTV_CTL_EL0) & 7u) == (GUEST_TIMER_ENABLE | GUEST_TIMER_ISTATUS);
+}
+
+void timer_virtual_interrupt(struct vcpu *v) {
+    if (v != NULL && v->on_pcpu) {
+        vgic_set_level(&v->arch.vgic, GIC_PPI_VTIMER, true);
+    } else {
+        gic_deactivate(GIC_PPI_VTIMER); /* it fired just before its vCPU left */
+    }
+}
+
+void timer_save(struct vcpu *v) {
+    v->arch.vtimer.ctl = read_sysreg(CNTV_CTL_EL0) & (GUEST_TIMER_ENABLE | GUEST_TIMER_IMASK);
+    v->arch.vtimer.cval = read_sysreg(CNTV_CVAL_EL0);
+    write_sysreg(CNTV_CTL_EL0, 0);
+    isb();
+    this_pcpu()->arch.vtimer_active = vgic_hw_active(&v->arch.vgic, GIC_PPI_VTIMER);
+}
+
+void timer_load(struct vcpu *v) {
+    struct arch_pcpu *p = &this_pcpu()->arch;
+    uint64_t offset = v->vm->arch.cntvoff;
+
+    /* What is due already needs no interrupt of the hardware's, and no exit, to say so. */
+    if (guest_timer_line(v->arch.vtimer.ctl, v->arch.vtimer.cval, port_clock() - offset)) {
+        vgic_set_level(&v->arch.vgic, GIC_PPI_VTIMER, true);
+    }
+    guest_ptimer_update_line(v);
+    bool active = vgic_hw_active(&v->arch.vgic, GIC_PPI_VTIMER);
+    if (active != p->vtimer_active) {
+        p->vtimer_active = active;
+        gic_set_ppi_active(GIC_PPI_VTIMER, active);
+    }
+    write_sysreg(CNTVOFF_EL2, offset);
+    write_sysreg(CNTV_CVAL_EL0, v->arch.vtimer.cval);
+    write_sysreg(CNTV_CTL_EL0, v->arch.vtimer.ctl);
+    isb();
+}
+
+uint64_t arch_vcpu_deadline(struct vcpu *v, bool blocked) {
+    uint64_t physical = guest_timer_deadline(v->arch.ptimer.ctl, v->arch.ptimer.cval, 0);
+    uint64_t first = physical;
+
+    /* Once its line is up the guest knows; it lowers it by writing a register, which updates us. */
+    if (guest_timer_line(v->arch.ptimer.ctl, v->arch.ptimer.cval, port_clock())) {
+        first = TIMER_NEVER;
+    }
+    if (blocked) {
+        uint64_t virtual = guest_timer_deadline(v->arch.vtimer.ctl, v->arch.vtimer.cval,
+                                                v->vm->arch.cntvoff);
+        if (virtual < first) {
+            first = virtual;
+        }
+    }
+    return first;
+}

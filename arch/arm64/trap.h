@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Called by entry.S, on the vCPU's pCPU, interrupts masked; each returns the vCPU to enter. */
+#ifndef ARM64_TRAP_H
+#define ARM64_TRAP_H
+
+#include <stdint.h>
+
+struct vcpu;
+
+struct vcpu *trap_sync(struct vcpu *v, uint64_t esr);
+struct vcpu *trap_irq(struct vcpu *v);
+struct vcpu *trap_serror(struct vcpu *v, uint64_t esr);
+
+/* An exception of the hypervisor's own: a bug of ours. */
+_Noreturn void trap_own_fault(uint64_t kind, uint64_t esr, uint64_t elr, uint64_t far, uint64_t sp,
+                              uint64_t lr);
+
+#endif

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The virtual GIC's list registers: taking back what the guest did (fold), choosing what goes in
+ * (fill), and whether anything waits (pending).
+ */
+#include "arch/arm64/vgic_priv.h"
+
+#define LR_STATE (VGIC_LR_PENDING | VGIC_LR_ACTIVE)
+
+/* --- Fold --- */
+
+/* What the guest left of one interrupt in list register value `lr`; sets b->active and b->latch. */
+static void fold_bank(struct vgic_bank *b, uint32_t bit, uint64_t lr) {
+    if ((lr & VGIC_LR_PENDING) != 0 && (b->lr_soft & bit) != 0) {
+        b->latch |= bit;
+    }
+    if ((b->act_ovr & bit) == 0) {
+        b->active = (lr & VGIC_LR_ACTIVE) != 0 ? b->active | bit : b->active & ~bit;
+    }
+    b->in_lr &= ~bit;
+    b->lr_soft &= ~bit;
+    b->act_ovr &= ~bit;
+}
+
+static void fold_own(struct vgic_vcpu *v, unsigned id, uint64_t lr) {
+    uint32_t bit = 1u << id;
+
+    if ((lr & VGIC_LR_HW) != 0) {
+        if ((lr & VGIC_LR_PENDING) == 0) {
+            v->own.line &= ~bit; /* acknowledged: hardware tells when it fires again */
+        }
+        if ((lr & LR_STATE) == 0) {
+            v->hw_phys &= ~bit; /* the guest's deactivation was the physical one's too */
+        }
+    }
+    fold_bank(&v->own, bit, lr);
+}
+
+/* Returns the bit of the bank that has changed. vm->lock held. */
+static uint32_t fold_spi(struct vgic_vcpu *v, unsigned id, uint64_t lr) {
+    struct vgic_vm *vm = v->vm;
+    unsigned w = (id - VGIC_FIRST_SPI) / 32u;
+    unsigned n = id % 32u;
+    struct vgic_bank *b = &vm->spi[w];
+
+    if ((b->in_lr >> n & 1u) == 0 || vm->holder[w * 32u + n] != v->index) {
+        return 0; /* what was left of it in the register is done */
+    }
+    fold_bank(b, 1u << n, lr);
+    if ((b->active >> n & 1u) == 0) {
+        vgic_unhold(vm, w, n);
+    }
+    return 1u << w;
+}
+
+/*
+ * The guest ended `count` interrupts that are active but in no list register. Which ones is not
+ * said; with EOImode 0 they end in order of priority, so it was the highest (ICH_HCR_EL2.EOIcount,
+ * 12.4.7). Before in_lr changes; returns the SPI banks that have changed.
+ */
+static uint32_t fold_outside(struct vgic_vcpu *v, unsigned count) {
+    struct vgic_vm *vm = v->vm;
+    uint32_t touched = 0;
+
+    while (count-- != 0) {
+        unsigned best = VGIC_NOBODY, best_prio = 0x100;
+
+        for (uint32_t m = v->own.active & ~v->own.in_lr; m != 0; m &= m - 1u) {
+            if (v->own.prio[vgic_ctz(m)] < best_prio) {
+                best = vgic_ctz(m);
+                best_prio = v->own.prio[best];
+            }
+        }
+        for (uint32_t words = v->spi_any; words != 0; words &= words - 1u) {
+            unsigned w = vgic_ctz(words);
+
+            for (uint32_t m = v->spi_held[w] & ~vm->spi[w].in_lr; m != 0; m &= m - 1u) {
+                if (vm->spi[w].prio[vgic_ctz(m)] < best_prio) {
+                    best = VGIC_FIRST_SPI + w * 32u + vgic_ctz(m);
+                    best_prio = vm->spi[w].prio[vgic_ctz(m)];
+                }
+            }
+        }
+        if (best < VGIC_FIRST_SPI) {
+            v->own.active &= ~(1u << best);
+        } else if (best != VGIC_NOBODY) {
+            unsigned w = (best - VGIC_FIRST_SPI) / 32u;
+
+            vm->spi[w].active &= ~(1u << best % 32u);
+            vgic_unhold(vm, w, best % 32u);
+            touched |= 1u << w;
+        }
+    }
+    return touched;
+}
+
+/* All list registers of `v`; returns the SPI banks that have changed. */
+static uint32_t fold_all(struct vgic_vcpu *v, bool spi) {
+    unsigned outside = (unsigned)(v->hcr_in >> VGIC_HCR_EOICOUNT_SHIFT & 0x1fu);
+    uint32_t touched = 0;
+
+    if ((v->ich_hcr & VGIC_HCR_LRENPIE) != 0 && outside != 0) {
+        touched = fold_outside(v, outside);
+        v->hcr_write = true; /* the count in hardware is not 0 */
+    }
+    for (uint32_t used = v->lr_used; used != 0; used &= used - 1u) {
+        unsigned i = vgic_ctz(used);
+        unsigned id;
+
+        if ((v->lr_write >> i & 1u) == 0) {
+            v->lr[i] = v->lr_in[i];
+        }
+        id = VGIC_LR_VINTID(v->lr[i]);
+        if (id < VGIC_FIRST_SPI) {
+            fold_own(v, id, v->lr[i]);
+        } else if (spi && id < VGIC_FIRST_SPI + v->vm->n_spis) {
+            touched |= fold_spi(v, id, v->lr[i]);
+        }
+    }
+    return touched;
+}
+
+void vgic_fold(struct vgic_vcpu *v) {
+    struct vgic_vm *vm = v->vm;
+    bool spi = __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) != 0;
+    struct vgic_kicks kicks;
+
+    if (__atomic_load_n(&v->live, __ATOMIC_RELAXED) == 0) {
+        return;
+    }
+    if (spi) {
+        vgic_kicks_init(&kicks, vm);
+        spin_lock(&vm->lock);
+    }
+    spin_lock(&v->lock);
+    uint32_t touched = fold_all(v, spi);
+    vgic_merge_hw(v);
+    __atomic_store_n(&v->dirty, 1u, __ATOMIC_RELAXED);
+    __atomic_store_n(&v->live, 0u, __ATOMIC_RELEASE);
+    spin_unlock(&v->lock);
+    if (spi) {
+        for (; touched != 0; touched &= touched - 1u) {
+            vgic_update(vm, vgic_ctz(touched), &kicks);
+        }
+        spin_unlock(&vm->lock);
+        kicks.kick[v->index / 64u] &= ~(1ull << (v->index % 64u)); /* dirty already */
+    }
+    __atomic_store_n(&v->fold_seq, v->fold_seq + 1u, __ATOMIC_RELEASE);
+    if (spi) {
+        vgic_kicks_run(vm, &kicks, v);
+    }
+}
+
+/* --- Fill --- */
+
+/* While a vCPU's list registers are filled. */
+struct fill {
+    struct vgic_vcpu *v;
+    uint32_t ctlr;
+    uint32_t own;                      /* wanted and not placed yet: own interrupts, */
+    uint32_t spi[VGIC_SPI_BANKS];      /* SPIs: the words of spi_words only */
+    uint32_t spi_words;
+    uint32_t used;
+};
+
+/* Why an interrupt is chosen before another one, best first. */
+enum rank { RANK_BEST, RANK_ACTIVE, RANK_PENDING, RANK_GROUP_OFF };
+
+/* A choice: rank, priority and INTID in one number, so that the smallest is the best. */
+struct choice {
+    uint32_t key[VGIC_MAX_LRS];
+    unsigned n;
+    bool left_active, left_pending;
+    uint32_t left_off; /* VGIC_HCR_VGRP?EIE for what is left of groups that are off */
+};
+
+static uint32_t make_key(enum rank rank, uint8_t prio, unsigned id) {
+    return (uint32_t)rank << 24 | (uint32_t)prio << 16 | id;
+}
+
+/*
+ * The list register value for an interrupt of bank `b`; moves its latch. `link`: HW and pINTID.
+ * `here`: if it is pending while active, this vCPU is the one to get it again.
+ */
+static uint64_t take(struct fill *f, struct vgic_bank *b, unsigned id, uint64_t link, bool here) {
+    uint32_t bit = 1u << id % 32u;
+    uint64_t lr = id | (uint64_t)b->prio[id % 32u] << VGIC_LR_PRIO_SHIFT | link;
+    bool edge = (b->edge & bit) != 0;
+    bool pending = (vgic_forward(b, f->ctlr) & bit) != 0;
+
+    if ((b->group & bit) != 0) {
+        lr |= VGIC_LR_GROUP1;
+    }
+    if (link == 0 && (!edge || !here)) {
+        lr |= VGIC_LR_EOI; /* look at the line, or for whom it is, again then */
+    }
+    if ((b->active & bit) != 0) {
+        lr |= VGIC_LR_ACTIVE;
+        /* A level waits for that EOI; linked ones can't be active and pending (12.4.10). */
+        pending = pending && edge && here && link == 0;
+    }
+    if (pending) {
+        lr |= VGIC_LR_PENDING;
+        b->lr_soft |= b->latch & bit;
+        b->latch &= ~bit;
+    }
+    b->in_lr |= bit;
+    return lr;
+}
+
+static void set_lr(struct fill *f, unsigned i, uint64_t lr) {
+    if (f->v->lr[i] != lr) {
+        f->v->lr[i] = lr;
+        f->v->lr_write |= 1u << i;
+    }
+    f->used |= 1u << i;
+}
+
+/*
+ * Puts own interrupt `id` into list register `i`. A linked one that the guest made pending by register
+ * goes without its link: the EOI has to be seen, as it may be pending again then, and what the link does
+ * in hardware is then done by vgic_fill() (hw_phys).
+ */
+static void place_own(struct fill *f, unsigned i, unsigned id) {
+    struct vgic_vcpu *v = f->v;
+    uint64_t link = 0;
+
+    if (((v->hw & ~v->own.latch) >> id & 1u) != 0) {
+        link = VGIC_LR_HW | (uint64_t)v->hw_pintid[id] << VGIC_LR_PINTID_SHIFT;
+    }
+    set_lr(f, i, take(f, &v->own, id, link, true));
+    f->own &= ~(1u << id);
+}
+
+static void place_spi(struct fill *f, unsigned i, unsigned w, unsigned n) {
+    struct vgic_vm *vm = f->v->vm;
+    struct vgic_bank *b = &vm->spi[w];
+    bool here = true;
+
+    if ((b->active >> n & 1u) != 0) {
+        here = vgic_route(vm, w * 32u + n) == f->v->index; /* the route changed since */
+    }
+    vgic_unassign(vm, w, n);
+    vgic_hold(f->v, w, n);
+    set_lr(f, i, take(f, b, VGIC_FIRST_SPI + w * 32u + n, 0, here));
+    f->spi[w] &= ~(1u << n);
+}
+
+/* Puts INTID `id` into list register `i` if it is wanted there. */
+static bool place_id(struct fill *f, unsigned i, unsigned id) {
+    if (id < VGIC_FIRST_SPI) {
+        if ((f->own >> id & 1u) == 0) {
+            return false;
+        }
+        place_own(f, i, id);
+    } else {
+        unsigned w = (id - VGIC_FIRST_SPI) / 32u;
+
+        if (w >= VGIC_SPI_BANKS || (f->spi_words >> w & 1u) == 0 ||
+            (f->spi[w] >> id % 32u & 1u) == 0) {
+            return false;
+        }
+        place_spi(f, i, w, id % 32u);
+    }
+    return true;
+}
+
+/* Empties list register `i`, in hardware only where something would be seen of it. */
+static void drop_lr(struct vgic_vcpu *v, unsigned i) {
+    uint64_t lr = v->lr[i];
+
+    if ((lr & LR_STATE) != 0 || (lr & (VGIC_LR_HW | VGIC_LR_EOI)) == VGIC_LR_EOI) {
+        v->lr_write |= 1u << i;
+    }
+    v->lr[i] = 0;
+}
+
+/* Do all wanted interrupts fit? */
+static bool all_fit(const struct fill *f) {
+    unsigned room = f->v->n_lr;
+
+    for (uint32_t m = f->own; m != 0; m &= m - 1u) {
+        if (room-- == 0) {
+            return false;
+        }
+    }
+    for (uint32_t words = f->spi_words; words != 0; words &= words - 1u) {
+        for (uint32_t m = f->spi[vgic_ctz(words)]; m != 0; m &= m - 1u) {
+            if (room-- == 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The usual case. What is in a list register already stays there: mostly nothing is written. */
+static void fill_all(struct fill *f) {
+    struct vgic_vcpu *v = f->v;
+    uint32_t gone = 0;
+
+    for (uint32_t used = v->lr_used; used != 0; used &= used - 1u) {
+        unsigned i = vgic_ctz(used);
+
+        if (!place_id(f, i, VGIC_LR_VINTID(v->lr[i]))) {
+            gone |= 1u << i;
+        }
+    }
+    while (f->own != 0) {
+        unsigned i = vgic_ctz(~f->used);
+
+        gone &= ~(1u << i);
+        place_own(f, i, vgic_ctz(f->own));
+    }
+    for (uint32_t words = f->spi_words; words != 0; words &= words - 1u) {
+        unsigned w = vgic_ctz(words);
+
+        while (f->spi[w] != 0) {
+            unsigned i = vgic_ctz(~f->used);
+
+            gone &= ~(1u << i);
+            place_spi(f, i, w, vgic_ctz(f->spi[w]));
+        }
+    }
+    for (; gone != 0; gone &= gone - 1u) {
+        drop_lr(v, vgic_ctz(gone));
+    }
+}
+
+/* `key`, of group 1 or not, has no place. */
+static void left_over(struct choice *c, uint32_t key, bool group1) {
+    switch ((enum rank)(key >> 24)) {
+    case RANK_ACTIVE:
+        c->left_active = true;
+        break;
+    case RANK_GROUP_OFF:
+        c->left_off |= (uint32_t)(group1 ? VGIC_HCR_VGRP1EIE : VGIC_HCR_VGRP0EIE);
+        break;
+    case RANK_BEST:
+    case RANK_PENDING:
+        c->left_pending = true;
+        break;
+    }
+}
+
+static bool is_group1(const struct vgic_vcpu *v, unsigned id) {
+    const struct vgic_bank *b = &v->own;
+
+    if (id >= VGIC_FIRST_SPI) {
+        b = &v->vm->spi[(id - VGIC_FIRST_SPI) / 32u];
+    }
+    return (b->group >> id % 32u & 1u) != 0;
+}
+
+/* Keeps the n_lr best of all keys that it is given. */
+static void choose(struct choice *c, const struct vgic_vcpu *v, uint32_t key) {
+    unsigned i = c->n;
+
+    if (c->n == v->n_lr) {
+        uint32_t last = c->key[c->n - 1u];
+
+        if (key > last) {
+            left_over(c, key, is_group1(v, key & 0xffffu));
+            return;
+        }
+        left_over(c, last, is_group1(v, last & 0xffffu));
+        i--;
+    } else {
+        c->n++;
+    }
+    for (; i > 0 && c->key[i - 1u] > key; i--) {
+        c->key[i] = c->key[i - 1u];
+    }
+    c->key[i] = key;
+}
+
+/* The wanted ones of a bank; the best pending one is kept back in *best for the end. */
+static void choose_bank(struct choice *c, const struct vgic_vcpu *v, const struct vgic_bank *b,
+                        uint32_t wanted, unsigned base, uint32_t *best) {
+    uint32_t on = ((v->ich_vmcr & VGIC_VMCR_VENG1) != 0 ? b->group : 0u) |
+                  ((v->ich_vmcr & VGIC_VMCR_VENG0) != 0 ? ~b->group : 0u);
+
+    for (; wanted != 0; wanted &= wanted - 1u) {
+        unsigned n = vgic_ctz(wanted);
+        enum rank rank = (on >> n & 1u) != 0 ? RANK_PENDING : RANK_GROUP_OFF;
+        uint32_t key;
+
+        if ((b->active >> n & 1u) != 0) {
+            rank = RANK_ACTIVE;
+        }
+        key = make_key(rank, b->prio[n], base + n);
+        if (rank == RANK_PENDING && key < *best) {
+            uint32_t second = *best;
+
+            *best = key;
+            key = second;
+        }
+        if (key != UINT32_MAX) {
+            choose(c, v, key);
+        }
+    }
+}
+
+/*
+ * More than list registers. The best pending one always gets in, so that what runs can be preempted
+ * and NPIE makes progress; then active ones, whose EOI is cheap only there. Pending ones of a group
+ * that the guest has off in its CPU interface come last: they must not block others (G19).
+ */
+static uint64_t fill_best(struct fill *f) {
+    struct vgic_vcpu *v = f->v;
+    struct choice c = { .n = 0 };
+    uint32_t best = UINT32_MAX;
+    uint64_t hcr = 0;
+
+    choose_bank(&c, v, &v->own, f->own, 0, &best);
+    for (uint32_t words = f->spi_words; words != 0; words &= words - 1u) {
+        unsigned w = vgic_ctz(words);
+
+        choose_bank(&c, v, &v->vm->spi[w], f->spi[w], VGIC_FIRST_SPI + w * 32u, &best);
+    }
+    if (best != UINT32_MAX) {
+        choose(&c, v, best & 0x00ffffffu); /* RANK_BEST */
+    }
+    for (unsigned i = 0; i < c.n; i++) {
+        (void)place_id(f, i, c.key[i] & 0xffffu);
+        if (c.key[i] >> 24 != RANK_ACTIVE) {
+            hcr |= is_group1(v, c.key[i] & 0xffffu) ? VGIC_HCR_VGRP1DIE : VGIC_HCR_VGRP0DIE;
+        }
+    }
+    /* If the guest turns off the group of those inside, others have to get in: the DIE bits. */
+    hcr = c.left_pending ? hcr | VGIC_HCR_NPIE : 0;
+    if (c.left_active) {
+        hcr |= VGIC_HCR_LRENPIE | (v->tds ? VGIC_HCR_TDIR : VGIC_HCR_TC);
+    }
+    return hcr | c.left_off;
+}
+
+static uint32_t wanted_spis(struct fill *f) {
+    struct vgic_vcpu *v = f->v;
+    uint32_t words = v->spi_any;
+
+    for (uint32_t m = words; m != 0; m &= m - 1u) {
+        unsigned w = vgic_ctz(m);
+
+        f->spi[w] = v->spi_cand[w] | v->spi_held[w];
+    }
+    return words;
+}
+
+/* Both locks held as needed. */
+static void fill_locked(struct fill *f) {
+    struct vgic_vcpu *v = f->v;
+    uint64_t hcr = VGIC_HCR_EN;
+
+    /* With EOImode 1 another vCPU than its holder may deactivate an SPI: a trap shows that. */
+    if (v->tds && v->vm->n_vcpus > 1u) {
+        hcr |= VGIC_HCR_TDIR;
+    }
+    vgic_take_new(v);
+    f->ctlr = vgic_ctlr(v->vm);
+    f->own = vgic_forward(&v->own, f->ctlr) | v->own.active;
+    if (all_fit(f)) {
+        fill_all(f);
+    } else {
+        hcr |= fill_best(f);
+    }
+    v->lr_used = f->used;
+    if (v->ich_hcr != hcr) {
+        v->ich_hcr = hcr;
+        v->hcr_write = true;
+    }
+    __atomic_store_n(&v->live, 1u, __ATOMIC_RELEASE);
+}
+
+void vgic_fill(struct vgic_vcpu *v) {
+    struct fill f;
+    uint32_t release;
+    bool spi;
+
+    if (__atomic_load_n(&v->live, __ATOMIC_RELAXED) != 0) {
+        return;
+    }
+    f.v = v;
+    f.used = 0;
+    f.spi_words = 0;
+    /* First the mark, then the look: a sender does it the other way round. */
+    (void)__atomic_exchange_n(&v->dirty, 0u, __ATOMIC_ACQ_REL);
+    spi = __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) != 0;
+    if (spi) {
+        spin_lock(&v->vm->lock);
+        f.spi_words = wanted_spis(&f);
+    }
+    spin_lock(&v->lock);
+    fill_locked(&f);
+    release = v->hw_phys & ~(v->own.line | v->own.active);
+    v->hw_phys &= ~release;
+    spin_unlock(&v->lock);
+    if (spi) {
+        spin_unlock(&v->vm->lock);
+    }
+    for (; release != 0; release &= release - 1u) {
+        vgic_phys_deactivate(v, v->hw_pintid[vgic_ctz(release)]);
+    }
+}
+
+/* --- Looking --- */
+
+/* Is one of `pending` in a group that is on in `vmcr`, and above its priority mask? */
+static bool bank_pending(const struct vgic_bank *b, uint32_t pending, uint64_t vmcr) {
+    uint32_t pmr = (uint32_t)(vmcr >> VGIC_VMCR_VPMR_SHIFT & 0xffu);
+
+    pending &= ((vmcr & VGIC_VMCR_VENG1) != 0 ? b->group : 0u) |
+               ((vmcr & VGIC_VMCR_VENG0) != 0 ? ~b->group : 0u);
+    for (; pending != 0; pending &= pending - 1u) {
+        if (b->prio[vgic_ctz(pending)] < pmr) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What of a bank would be delivered now, list registers included. */
+static uint32_t deliverable(const struct vgic_bank *b, uint32_t ctlr) {
+    return (vgic_forward(b, ctlr) | (b->lr_soft & b->enable & vgic_groups_on(b, ctlr))) &
+           ~b->active;
+}
+
+bool vgic_pending(struct vgic_vcpu *v) {
+    struct vgic_vm *vm = v->vm;
+    uint32_t ctlr = vgic_ctlr(vm);
+    bool result;
+
+    spin_lock(&v->lock);
+    vgic_take_new(v);
+    result = bank_pending(&v->own, deliverable(&v->own, ctlr), v->ich_vmcr);
+    spin_unlock(&v->lock);
+    if (result || __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) == 0) {
+        return result;
+    }
+    spin_lock(&vm->lock);
+    for (uint32_t words = v->spi_any; words != 0 && !result; words &= words - 1u) {
+        unsigned w = vgic_ctz(words);
+        uint32_t in_lr = v->spi_held[w] & deliverable(&vm->spi[w], ctlr);
+
+        result = bank_pending(&vm->spi[w], v->spi_cand[w] | in_lr, v->ich_vmcr);
+    }
+    spin_unlock(&vm->lock);
+    return result;
+}
+
+bool vgic_hw_active(struct vgic_vcpu *v, unsigned intid) {
+    bool result;
+
+    spin_lock(&v->lock);
+    result = ((v->hw_phys & (v->own.line | v->own.active)) >> intid & 1u) != 0;
+    spin_unlock(&v->lock);
+    return result;
+}
+
+bool vgic_hw_held(struct vgic_vcpu *v, unsigned intid) {
+    bool result;
+
+    spin_lock(&v->lock);
+    result = ((v->own.line & ~v->own.active) >> intid & 1u) != 0;
+    spin_unlock(&v->lock);
+    return result;
+}

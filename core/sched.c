@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The scheduler: see core/sched.h for the contract.
+ *
+ * Virtual time. Each entity has a vtime: its run time scaled by SCHED_DEFAULT_WEIGHT / weight,
+ * exact (the remainder of the division is carried). Whoever has the smallest vtime is owed the CPU
+ * most. The vtimes of all pCPUs are on one scale: a move between queues leaves vtime as it is, so
+ * that what an entity got too much on one pCPU is paid back on another. A vtime moves forward, and
+ * besides running it does so only where a debt towards an entity must stay bounded. The floor of a
+ * queue is the smallest vtime that was in it and never goes back:
+ *
+ * - who slept comes back at most a slice behind its queue's floor;
+ * - who moves comes at most LAG_SLICES behind the floor of the new queue;
+ * - who has a pCPU alone and yet falls behind those who could come there (its weight is worth more
+ *   than a pCPU) is moved up to LAG_SLICES behind them: it can't save up what it can't use.
+ *
+ * Only a sleeper that finds its pCPU taken, comes into another queue and is far ahead of it (whose
+ * scale is another, because affinity keeps the two apart) is moved back, to LAG_SLICES ahead.
+ *
+ * Across the pCPUs. A pCPU that goes idle takes a waiting entity from another queue. Where somebody
+ * waits, the pCPU looks once per slice at the others: if everybody on one of them is ahead of our
+ * first in the queue by more than a slice, that first one is sent there, displaces the one that
+ * runs there, and the next of ours runs here. So no queue falls behind another by more than about
+ * two slices where affinity and weights allow, which makes shares fair over all pCPUs. After a move
+ * the lead has to grow anew, a slice of it, so that moves are rare; queues that advance equally
+ * fast move nobody; a pCPU where nobody waits does nothing of this.
+ *
+ * No waiting entity is overlooked by an idle pCPU: who queues an entity looks at the idle set
+ * afterwards; who goes idle joins the idle set and looks at the queues afterwards; all four
+ * accesses are sequentially consistent, so at least one of the two sees the other. Whoever kicks an
+ * idle pCPU takes it out of the set first, so that two do not wake the same one.
+ *
+ * Ranges: vtime is in ticks, wraps around, and is compared by signed difference. At weight 1 and
+ * 1 GHz that holds while two vtimes are less than a year apart.
+ */
+#include "core/sched.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/port.h"
+#include "core/sched_queue.h"
+#include "core/spinlock.h"
+
+#define LAG_SLICES   4u /* how far behind a vtime may be when it meets another queue */
+#define YIELD_SLICES 2u /* who is further behind than this can't give up the CPU by a yield */
+#define NO_CPU       UINT32_MAX
+#define SET_WORDS    (CPU_SET_MAX / 64)
+
+static struct run_queue queues[SCHED_MAX_CPUS];
+
+static struct {
+    _Alignas(128) uint64_t idle[SET_WORDS]; /* atomic: pCPUs that found nothing to run */
+    _Alignas(128) unsigned cpus;
+    uint64_t slice;
+    uint64_t online[SET_WORDS]; /* atomic */
+} sched;
+
+/* How far vtimes may lie apart between two entities: the lighter one moves in larger steps. */
+static uint64_t slices_for(unsigned slices, uint32_t weight, uint32_t other) {
+    return scaled(slices * sched.slice, weight < other ? weight : other);
+}
+
+static unsigned cpu_of(const struct run_queue *q) {
+    return (unsigned)(q - queues);
+}
+
+static bool is_online(unsigned cpu) {
+    return (__atomic_load_n(&sched.online[cpu / 64], __ATOMIC_ACQUIRE) >> (cpu % 64) & 1u) != 0;
+}
+
+/* --- the idle set --- */
+
+static bool any_idle(void) {
+    return (__atomic_load_n(&sched.idle[0], __ATOMIC_SEQ_CST) |
+            __atomic_load_n(&sched.idle[1], __ATOMIC_SEQ_CST)) != 0;
+}
+
+static void idle_add(unsigned cpu) {
+    __atomic_fetch_or(&sched.idle[cpu / 64], 1ull << (cpu % 64), __ATOMIC_SEQ_CST);
+}
+
+/* Takes `cpu` out of the idle set; whether it was in there. The caller must kick it if so. */
+static bool idle_claim(unsigned cpu) {
+    uint64_t bit = 1ull << (cpu % 64);
+    uint64_t *word = &sched.idle[cpu / 64];
+
+    return (__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit) != 0 &&
+           (__atomic_fetch_and(word, ~bit, __ATOMIC_SEQ_CST) & bit) != 0;
+}
+
+/* Claims the idle pCPU with the lowest number out of `allowed`, or returns NO_CPU. */
+static unsigned idle_claim_any(const struct cpu_set *allowed) {
+    for (unsigned word = 0; word < SET_WORDS; word++) {
+        uint64_t bits;
+
+        while ((bits = __atomic_load_n(&sched.idle[word], __ATOMIC_SEQ_CST) &
+                       allowed->bits[word]) != 0) {
+            unsigned cpu = word * 64 + (unsigned)__builtin_ctzll(bits);
+
+            if (idle_claim(cpu)) {
+                return cpu;
+            }
+        }
+    }
+    return NO_CPU;
+}
+
+/*
+ * Takes the lock of the queue that the entity belongs to, which may change until we have it.
+ * Acquire and release on `cpu`: who moves an entity has one lock at a time.
+ */
+static struct run_queue *lock_queue_of(struct sched_entity *e) {
+    for (;;) {
+        struct run_queue *q = &queues[__atomic_load_n(&e->cpu, __ATOMIC_ACQUIRE)];
+
+        spin_lock(&q->lock);
+        if (__atomic_load_n(&e->cpu, __ATOMIC_ACQUIRE) == cpu_of(q)) {
+            return q;
+        }
+        spin_unlock(&q->lock);
+    }
+}
+
+/* --- an entity comes into a queue; the queue's lock is held --- */
+
+/* Makes the pCPU pick at `when` at the latest, and look at that at once. */
+static void pick_by(struct run_queue *q, uint64_t when) {
+    if (when < __atomic_load_n(&q->slice_end, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&q->slice_end, when, __ATOMIC_RELEASE);
+        port_kick_cpu(cpu_of(q));
+    }
+}
+
+/*
+ * Adds an entity that comes from another queue, at most `credit` behind the floor here. If somebody
+ * is here it may not be too far ahead either: it would wait for ever.
+ */
+static void add_moved(struct run_queue *q, struct sched_entity *e, uint64_t credit) {
+    uint64_t ahead = scaled(LAG_SLICES * sched.slice, e->weight);
+
+    if (lowest(q) != NULL && before(q->floor + ahead, e->vtime)) {
+        e->vtime = q->floor + ahead;
+    }
+    if (before(e->vtime, q->floor - credit)) {
+        e->vtime = q->floor - credit;
+    }
+    list_insert(q, e);
+}
+
+/*
+ * Tells the pCPU that `e` was queued. The one that runs there is displaced only by one who is
+ * behind it by a quarter of a slice, or two that wake each other would switch at each turn.
+ * Otherwise it keeps what is left of its slice, and a quarter at least.
+ */
+static void announce(struct run_queue *q, const struct sched_entity *e, uint64_t now) {
+    const struct sched_entity *cur = q->cur;
+
+    if (cur == NULL) {
+        idle_claim(cpu_of(q));
+        pick_by(q, 0);
+    } else if (before(e->vtime + scaled(sched.slice / 4, e->weight), cur->vtime)) {
+        pick_by(q, 0);
+    } else if (__atomic_load_n(&q->slice_end, __ATOMIC_RELAXED) == UINT64_MAX) {
+        uint64_t least = now + sched.slice / 4;
+
+        pick_by(q, q->turn + sched.slice > least ? q->turn + sched.slice : least);
+    }
+}
+
+/* Makes an idle pCPU that may run the waiting `e` look for it. */
+static void offer(const struct sched_entity *e) {
+    if (!__atomic_load_n(&e->on_cpu, __ATOMIC_SEQ_CST)) {
+        unsigned cpu = idle_claim_any(&e->allowed);
+
+        if (cpu != NO_CPU) {
+            __atomic_store_n(&queues[cpu].slice_end, 0, __ATOMIC_RELEASE);
+            port_kick_cpu(cpu);
+        }
+    }
+}
+
+static void offer_queue(const struct run_queue *q) {
+    for (const struct sched_entity *e = q->head; e != NULL && any_idle(); e = e->next) {
+        offer(e);
+    }
+}
+
+/* The same for all queues, without a lock held. Only after an idle pCPU found something. */
+static void offer_all(void) {
+    for (unsigned cpu = 0; cpu < sched.cpus && any_idle(); cpu++) {
+        struct run_queue *q = &queues[cpu];
+
+        if (__atomic_load_n(&q->waiting, __ATOMIC_SEQ_CST) != 0) {
+            spin_lock(&q->lock);
+            offer_queue(q);
+            spin_unlock(&q->lock);
+        }
+    }
+}
+
+/* --- between pCPUs --- */
+
+/* Moves an entity that has `to` alone up to `vtime`, if it is behind. Another lock is held. */
+static void move_up_lone(struct run_queue *to, uint64_t vtime, uint64_t now) {
+    if (spin_trylock(&to->lock)) {
+        if (to->cur != NULL && to->head == NULL) {
+            refresh(to, now);
+            if (before(to->cur->vtime, vtime)) {
+                to->cur->vtime = vtime;
+                raise_floor(to, vtime);
+            }
+            publish(to);
+        }
+        spin_unlock(&to->lock);
+    }
+}
+
+/*
+ * The pCPU where everybody is further ahead than on the others, out of those where `e` may run;
+ * NULL if none. Moves up the lone ones that are too far behind on the way.
+ */
+static struct run_queue *furthest_ahead(const struct run_queue *q, const struct sched_entity *e,
+                                        uint64_t now) {
+    struct run_queue *best = NULL;
+    uint64_t best_low = 0;
+
+    for (unsigned cpu = 0; cpu < sched.cpus; cpu++) {
+        struct run_queue *other = &queues[cpu];
+        uint32_t weight;
+        uint64_t low;
+
+        if (other == q || !cpu_set_has(&e->allowed, cpu)) {
+            continue;
+        }
+        low = peek_low(other, now, &weight);
+        if (weight == 0) {
+            continue; /* idle, and knows that somebody waits here */
+        }
+        if (__atomic_load_n(&other->waiting, __ATOMIC_RELAXED) == 0) {
+            uint64_t least = e->vtime - slices_for(LAG_SLICES, e->weight, weight);
+
+            if (before(low, least)) {
+                move_up_lone(other, least, now);
+                continue;
+            }
+        }
+        if (best == NULL || before(best_low, low)) {
+            best = other;
+            best_low = low;
+        }
+    }
+    return best;
+}
+
+/*
+ * Sends `e`, the first in q, to another pCPU if everybody there is ahead of it by more than a
+ * slice, and not behind `second`, who runs here instead. Whether it went.
+ */
+static bool send_away(struct run_queue *q, struct sched_entity *e,
+                      const struct sched_entity *second, uint64_t now) {
+    struct run_queue *to = furthest_ahead(q, e, now);
+    bool sent = false;
+
+    if (to == NULL || __atomic_load_n(&e->on_cpu, __ATOMIC_ACQUIRE) || !spin_trylock(&to->lock)) {
+        return false;
+    }
+    if (to->cur != NULL) {
+        uint32_t weight = to->cur->weight;
+        uint64_t low;
+
+        refresh(to, now);
+        low = lowest(to)->vtime;
+        if (before(e->vtime + slices_for(1, e->weight, weight), low) &&
+            !before(low, second->vtime)) {
+            list_remove(q, e);
+            __atomic_store_n(&e->cpu, (uint16_t)cpu_of(to), __ATOMIC_RELEASE);
+            add_moved(to, e, slices_for(LAG_SLICES, e->weight, weight));
+            announce(to, e, now);
+            sent = true;
+        }
+    }
+    spin_unlock(&to->lock);
+    return sent;
+}
+
+/* Takes one that may run on `cpu` out of another queue, the next neighbour's first; or NULL. */
+static struct sched_entity *steal(unsigned cpu) {
+    for (unsigned step = 1; step < sched.cpus; step++) {
+        unsigned victim = cpu + step < sched.cpus ? cpu + step : cpu + step - sched.cpus;
+        struct run_queue *q = &queues[victim];
+        struct sched_entity *e;
+
+        if (__atomic_load_n(&q->waiting, __ATOMIC_SEQ_CST) == 0) {
+            continue;
+        }
+        spin_lock(&q->lock);
+        for (e = q->head; e != NULL; e = e->next) {
+            if (cpu_set_has(&e->allowed, cpu) && !__atomic_load_n(&e->on_cpu, __ATOMIC_SEQ_CST)) {
+                list_remove(q, e);
+                __atomic_store_n(&e->cpu, (uint16_t)cpu, __ATOMIC_RELEASE);
+                break;
+            }
+        }
+        spin_unlock(&q->lock);
+        if (e != NULL) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+/* --- picking; the queue's lock is held --- */
+
+/*
+ * Who runs next: the first in the queue (still in it) or `stay`, who runs here now and could go on
+ * (NULL if nobody does). With `yield` the first in the queue goes before `stay` even if it is
+ * ahead, unless `stay` is owed too much. A directed yield would choose its target here.
+ */
+static struct sched_entity *choose(struct run_queue *q, struct sched_entity *stay, bool yield,
+                                   uint64_t now) {
+    struct sched_entity *head = q->head;
+    struct sched_entity *second;
+    bool stay_first;
+
+    if (head == NULL) {
+        if (stay != NULL) {
+            raise_floor(q, stay->vtime);
+        }
+        return stay;
+    }
+    stay_first = stay != NULL && before(stay->vtime, head->vtime);
+    raise_floor(q, stay_first ? stay->vtime : head->vtime);
+    second = stay_first ? head : head->next;
+    if (!stay_first && stay != NULL && (second == NULL || before(stay->vtime, second->vtime))) {
+        second = stay;
+    }
+    if (second != NULL && now >= q->balance_at) {
+        q->balance_at = now + sched.slice;
+        if (send_away(q, head, second, now)) {
+            return second != head ? second : stay;
+        }
+    }
+    if (yield && stay_first) {
+        stay_first =
+            before(stay->vtime + scaled(YIELD_SLICES * sched.slice, stay->weight), head->vtime);
+    }
+    return stay_first ? stay : head;
+}
+
+/* `next`, who is not in the list, runs on q from now on. */
+static void start(struct run_queue *q, struct sched_entity *next, uint64_t now) {
+    set_state(next, RUN_RUNNING, now);
+    __atomic_store_n(&next->wake_pending, false, __ATOMIC_RELAXED);
+    if (!__atomic_load_n(&next->on_cpu, __ATOMIC_RELAXED)) {
+        if (next->switches++ != 0 && next->last_cpu != cpu_of(q)) {
+            next->migrations++;
+        }
+        next->last_cpu = (uint16_t)cpu_of(q);
+        __atomic_store_n(&next->on_cpu, true, __ATOMIC_RELAXED);
+    }
+    q->cur = next;
+    q->turn = now;
+    __atomic_store_n(&q->slice_end, q->waiting != 0 ? now + sched.slice : UINT64_MAX,
+                     __ATOMIC_RELAXED);
+    publish(q);
+}
+
+/* The queue is empty: goes idle, unless another queue has something. Gives the lock back. */
+static struct sched_entity *pick_elsewhere(struct run_queue *q) {
+    unsigned cpu = cpu_of(q);
+    struct sched_entity *next;
+    uint64_t now;
+
+    q->cur = NULL;
+    publish(q);
+    __atomic_store_n(&q->slice_end, UINT64_MAX, __ATOMIC_RELAXED);
+    idle_add(cpu);
+    spin_unlock(&q->lock);
+
+    next = steal(cpu);
+    if (next == NULL) {
+        return NULL;
+    }
+    idle_claim(cpu);
+    spin_lock(&q->lock);
+    now = port_clock();
+    add_moved(q, next, scaled(LAG_SLICES * sched.slice, next->weight));
+    next = q->head; /* somebody may have come in meanwhile, and `next` waits then */
+    list_remove(q, next);
+    raise_floor(q, next->vtime);
+    start(q, next, now);
+    spin_unlock(&q->lock);
+    offer_all();
+    return next;
+}
+
+struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
+                                enum run_state prev_state) {
+    struct run_queue *q = &queues[cpu];
+    struct sched_entity *stay = NULL;
+    struct sched_entity *next;
+    bool yield = false;
+    uint64_t now;
+
+    spin_lock(&q->lock);
+    now = port_clock();
+    if (prev != NULL) {
+        charge(prev, now);
+        if (prev_state == RUN_RUNNABLE) {
+            yield = now < __atomic_load_n(&q->slice_end, __ATOMIC_RELAXED);
+            stay = prev;
+        } else if (__atomic_load_n(&prev->wake_pending, __ATOMIC_RELAXED)) {
+            stay = prev;
+        } else {
+            set_state(prev, prev_state, now);
+        }
+    }
+    next = choose(q, stay, yield, now);
+    if (next == NULL) {
+        return pick_elsewhere(q);
+    }
+    if (next != stay) {
+        list_remove(q, next);
+        if (stay != NULL) {
+            set_state(stay, RUN_RUNNABLE, now);
+            list_insert(q, stay);
+        }
+    }
+    start(q, next, now);
+    if (q->waiting != 0 && any_idle()) {
+        offer_queue(q);
+    }
+    spin_unlock(&q->lock);
+    return next;
+}
+
+void sched_released(struct sched_entity *prev) {
+    struct run_queue *q = &queues[__atomic_load_n(&prev->cpu, __ATOMIC_RELAXED)];
+
+    __atomic_store_n(&prev->on_cpu, false, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&q->waiting, __ATOMIC_SEQ_CST) != 0 && any_idle()) {
+        spin_lock(&q->lock);
+        offer_queue(q);
+        spin_unlock(&q->lock);
+    }
+}
+
+/* --- waking --- */
+
+/* Where an entity that has no pCPU to go back to begins: where it may run and fewest are. */
+static unsigned find_home(const struct sched_entity *e) {
+    unsigned best = __atomic_load_n(&e->cpu, __ATOMIC_RELAXED);
+    uint32_t best_load = UINT32_MAX;
+
+    for (unsigned cpu = 0; cpu < sched.cpus; cpu++) {
+        if (cpu_set_has(&e->allowed, cpu) && is_online(cpu)) {
+            uint32_t load = __atomic_load_n(&queues[cpu].waiting, __ATOMIC_RELAXED) +
+                            (__atomic_load_n(&queues[cpu].seen_weight, __ATOMIC_RELAXED) != 0);
+
+            if (load < best_load) {
+                best_load = load;
+                best = cpu;
+            }
+        }
+    }
+    return best;
+}
+
+/* The pCPU that a woken entity goes to. One that was idle is claimed. The lock of q is held. */
+static unsigned choose_cpu(const struct run_queue *q, const struct sched_entity *e) {
+    unsigned cpu = cpu_of(q);
+
+    if (__atomic_load_n(&e->on_cpu, __ATOMIC_SEQ_CST)) {
+        return cpu; /* its registers are still there: nobody else could run it */
+    }
+    if (any_idle() && !idle_claim(cpu)) {
+        unsigned idle = idle_claim_any(&e->allowed);
+
+        if (idle != NO_CPU) {
+            return idle;
+        }
+    }
+    return e->switches != 0 ? cpu : find_home(e);
+}
+
+void sched_wake(struct sched_entity *e) {
+    struct run_queue *q = lock_queue_of(e);
+    uint64_t now = port_clock();
+    uint64_t credit = scaled(sched.slice, e->weight);
+    unsigned cpu;
+
+    if (e->state == RUN_RUNNING || e->state == RUN_RUNNABLE) {
+        if (e->state == RUN_RUNNING) {
+            __atomic_store_n(&e->wake_pending, true, __ATOMIC_RELEASE);
+        }
+        spin_unlock(&q->lock);
+        return;
+    }
+    cpu = choose_cpu(q, e);
+    set_state(e, RUN_RUNNABLE, now);
+    refresh(q, now);
+    if (before(e->vtime, q->floor - credit)) {
+        e->vtime = q->floor - credit;
+    }
+    if (cpu != cpu_of(q)) { /* from here on it is RUNNABLE: nobody else touches it */
+        __atomic_store_n(&e->cpu, (uint16_t)cpu, __ATOMIC_RELEASE);
+        spin_unlock(&q->lock);
+        q = &queues[cpu];
+        spin_lock(&q->lock);
+        now = port_clock();
+        refresh(q, now);
+    }
+    if (e->switches == 0) {
+        e->vtime = q->floor; /* it begins in the middle of the others */
+    }
+    add_moved(q, e, credit);
+    announce(q, e, now);
+    if (q->cur != NULL && any_idle()) {
+        offer(e);
+    }
+    spin_unlock(&q->lock);
+}
+
+void sched_block_prepare(struct sched_entity *e) {
+    /* Acquire: if this takes away a wake, then what led to that wake is visible after it. */
+    (void)__atomic_exchange_n(&e->wake_pending, false, __ATOMIC_ACQUIRE);
+}
+
+/* --- the rest --- */
+
+bool sched_need_pick(unsigned cpu) {
+    uint64_t end = __atomic_load_n(&queues[cpu].slice_end, __ATOMIC_ACQUIRE);
+
+    return end != UINT64_MAX && (end == 0 || port_clock() >= end);
+}
+
+uint64_t sched_slice_end(unsigned cpu) {
+    return __atomic_load_n(&queues[cpu].slice_end, __ATOMIC_ACQUIRE);
+}
+
+void sched_times(struct sched_entity *e, uint64_t times[RUN_STATES]) {
+    struct run_queue *q = lock_queue_of(e);
+    uint64_t now = port_clock();
+
+    for (unsigned state = 0; state < RUN_STATES; state++) {
+        times[state] = e->times[state];
+    }
+    times[e->state] += now > e->since ? now - e->since : 0;
+    spin_unlock(&q->lock);
+}
+
+void sched_init(unsigned cpus, uint64_t slice) {
+    sched.cpus = cpus;
+    sched.slice = slice;
+    for (unsigned word = 0; word < SET_WORDS; word++) {
+        sched.idle[word] = 0;
+        sched.online[word] = 0;
+    }
+    for (unsigned cpu = 0; cpu < cpus; cpu++) {
+        struct run_queue *q = &queues[cpu];
+
+        spin_init(&q->lock);
+        q->waiting = 0;
+        q->head = NULL;
+        q->tail = NULL;
+        q->cur = NULL;
+        q->floor = 0;
+        q->balance_at = 0;
+        q->slice_end = UINT64_MAX;
+        publish(q);
+    }
+}
+
+void sched_cpu_online(unsigned cpu) {
+    __atomic_fetch_or(&sched.online[cpu / 64], 1ull << (cpu % 64), __ATOMIC_ACQ_REL);
+}
+
+void sched_entity_init(struct sched_entity *e, uint32_t weight, struct cpu_set allowed) {
+    unsigned cpu = 0;
+
+    while (cpu + 1 < sched.cpus && !cpu_set_has(&allowed, cpu)) {
+        cpu++;
+    }
+    *e = (struct sched_entity){.weight = weight, .allowed = allowed, .cpu = (uint16_t)cpu};
+    e->state = RUN_OFF;
+    e->since = port_clock();
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * One pCPU's run queue: the list, vtimes and times. Private to core/sched.c, which explains the
+ * ideas; tests may look inside too. No function here takes a lock: the lock of the queue (for an
+ * entity: of the queue it belongs to) must be held, except for what is named peek.
+ */
+#ifndef CORE_SCHED_QUEUE_H
+#define CORE_SCHED_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/sched.h"
+#include "core/spinlock.h"
+
+struct run_queue {
+    _Alignas(128) struct spinlock lock; /* guards what is not marked atomic, and all writes */
+    uint32_t waiting;                   /* atomic: length of the list */
+    uint32_t seen_weight;               /* atomic hint: weight of cur, 0 without one */
+    struct sched_entity *head, *tail;   /* RUNNABLE ones by vtime, first come first among equals */
+    struct sched_entity *cur;           /* the RUNNING one */
+    uint64_t floor;                     /* vtime below which nobody comes in, never goes back */
+    uint64_t turn;                      /* when cur began its turn */
+    uint64_t balance_at;                /* when to look at the other pCPUs again */
+    uint64_t slice_end;              /* atomic: when to pick; 0: at once; written by others too */
+    uint64_t seen_vtime, seen_since; /* atomic hints: vtime of cur, and when it had that */
+    uint64_t seen_head;              /* atomic hint: vtime of head, if somebody waits */
+};
+
+/* Whether vtime `a` is smaller than `b`, while they are less than 2^63 apart. */
+static inline bool before(uint64_t a, uint64_t b) {
+    return (int64_t)(a - b) < 0;
+}
+
+/* `ticks` of run time as vtime for this weight; no overflow on the way, rounded down. */
+static inline uint64_t scaled(uint64_t ticks, uint32_t weight) {
+    return ticks / weight * SCHED_DEFAULT_WEIGHT + ticks % weight * SCHED_DEFAULT_WEIGHT / weight;
+}
+
+/* After a change: what the others may look at without the lock. */
+static inline void list_changed(struct run_queue *q, uint32_t waiting) {
+    if (q->head != NULL) {
+        __atomic_store_n(&q->seen_head, q->head->vtime, __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&q->waiting, waiting, __ATOMIC_SEQ_CST);
+}
+
+/* Adds an entity behind those with the same vtime. */
+static inline void list_insert(struct run_queue *q, struct sched_entity *e) {
+    struct sched_entity *left = q->tail;
+
+    while (left != NULL && before(e->vtime, left->vtime)) {
+        left = left->prev;
+    }
+    e->prev = left;
+    e->next = left != NULL ? left->next : q->head;
+    *(e->prev != NULL ? &e->prev->next : &q->head) = e;
+    *(e->next != NULL ? &e->next->prev : &q->tail) = e;
+    list_changed(q, q->waiting + 1);
+}
+
+/* Takes an entity out; its next and prev are left as they were. */
+static inline void list_remove(struct run_queue *q, struct sched_entity *e) {
+    *(e->prev != NULL ? &e->prev->next : &q->head) = e->next;
+    *(e->next != NULL ? &e->next->prev : &q->tail) = e->prev;
+    list_changed(q, q->waiting - 1);
+}
+
+/* Ends the entity's stay in its present state. */
+static inline void set_state(struct sched_entity *e, enum run_state state, uint64_t now) {
+    uint64_t spent = now > e->since ? now - e->since : 0;
+
+    e->times[e->state] += spent;
+    e->since += spent;
+    if (e->state == RUN_RUNNABLE && spent > e->longest_wait) {
+        e->longest_wait = spent;
+    }
+    e->state = (uint8_t)state;
+}
+
+/* Charges a RUNNING entity for what it ran up to now. */
+static inline void charge(struct sched_entity *e, uint64_t now) {
+    if (now > e->since) {
+        uint64_t ran = now - e->since;
+        uint64_t rest = ran % e->weight * SCHED_DEFAULT_WEIGHT + e->vtime_rest;
+
+        e->times[RUN_RUNNING] += ran;
+        e->since = now;
+        e->vtime += ran / e->weight * SCHED_DEFAULT_WEIGHT + rest / e->weight;
+        e->vtime_rest = (uint16_t)(rest % e->weight);
+    }
+}
+
+/* Moves the floor up to `vtime` if it is lower. */
+static inline void raise_floor(struct run_queue *q, uint64_t vtime) {
+    if (before(q->floor, vtime)) {
+        q->floor = vtime;
+    }
+}
+
+/* The one with the smallest vtime here, the running one included; NULL if nobody is here. */
+static inline struct sched_entity *lowest(const struct run_queue *q) {
+    return q->cur != NULL && (q->head == NULL || before(q->cur->vtime, q->head->vtime)) ? q->cur
+                                                                                        : q->head;
+}
+
+/* Brings the running entity's vtime and the floor up to now. */
+static inline void refresh(struct run_queue *q, uint64_t now) {
+    if (q->cur != NULL) {
+        charge(q->cur, now);
+    }
+    if (lowest(q) != NULL) {
+        raise_floor(q, lowest(q)->vtime);
+    }
+}
+
+/* Shows others, who do not take the lock, how far this pCPU's entity is. */
+static inline void publish(struct run_queue *q) {
+    const struct sched_entity *cur = q->cur;
+
+    if (cur != NULL) {
+        __atomic_store_n(&q->seen_vtime, cur->vtime, __ATOMIC_RELAXED);
+        __atomic_store_n(&q->seen_since, cur->since, __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&q->seen_weight, cur != NULL ? cur->weight : 0, __ATOMIC_RELAXED);
+}
+
+/*
+ * The smallest vtime on q, about, without the lock; *weight is that of the one that runs there, 0
+ * when nobody does.
+ */
+static inline uint64_t peek_low(const struct run_queue *q, uint64_t now, uint32_t *weight) {
+    uint64_t since = __atomic_load_n(&q->seen_since, __ATOMIC_RELAXED);
+    uint64_t vtime = __atomic_load_n(&q->seen_vtime, __ATOMIC_RELAXED);
+    uint64_t head = __atomic_load_n(&q->seen_head, __ATOMIC_RELAXED);
+
+    *weight = __atomic_load_n(&q->seen_weight, __ATOMIC_RELAXED);
+    if (*weight != 0 && now > since) {
+        vtime += scaled(now - since, *weight);
+    }
+    if (__atomic_load_n(&q->waiting, __ATOMIC_RELAXED) != 0 && before(head, vtime)) {
+        vtime = head;
+    }
+    return vtime;
+}
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* vCPUs on pCPUs: requests, waiting, and the one place where a pCPU changes vCPUs. */
+#include "hyp/vcpu.h"
+
+#include "core/port.h"
+#include "hyp/arch.h"
+#include "hyp/console.h"
+#include "hyp/stats.h"
+#include "hyp/vm.h"
+
+static enum run_state state_after(enum verdict verdict) {
+    switch (verdict) {
+    case BLOCK:
+        return RUN_BLOCKED;
+    case POWER_DOWN:
+        return RUN_OFF;
+    default:
+        return RUN_RUNNABLE;
+    }
+}
+
+static void vcpu_timer_fired(struct timer *t) {
+    struct vcpu *v = (struct vcpu *)((char *)t - offsetof(struct vcpu, timer));
+    vcpu_request_and_wake(v, REQUEST_TIMER);
+}
+
+void vcpu_init(struct vcpu *v, struct vm *vm, unsigned index) {
+    v->vm = vm;
+    v->index = index;
+    timer_init(&v->timer, vcpu_timer_fired);
+    sched_entity_init(&v->sched, vm->config->weight, vm->config->cpus);
+    arch_vcpu_init(v);
+}
+
+void vcpu_request(struct vcpu *v, uint32_t request) {
+    atomic_fetch_or(&v->requests, request);
+    /* On its way out it sees the request anyway; while it is inside only an interrupt brings it out. */
+    if (__atomic_load_n(&v->sched.state, __ATOMIC_RELAXED) == RUN_RUNNING) {
+        unsigned cpu = __atomic_load_n(&v->sched.cpu, __ATOMIC_RELAXED);
+        if (cpu != this_pcpu()->index) {
+            port_kick_cpu(cpu);
+        }
+    }
+}
+
+void vcpu_request_and_wake(struct vcpu *v, uint32_t request) {
+    vcpu_request(v, request);
+    /* One that runs here looks at its requests before it blocks. */
+    if (atomic_load(&v->power) != VCPU_OFF && this_pcpu()->current != v) {
+        sched_wake(&v->sched);
+    }
+}
+
+void vcpu_timer_update(struct vcpu *v, bool blocked) {
+    timer_set(&v->timer, arch_vcpu_deadline(v, blocked));
+    if (!blocked) {
+        timer_program(sched_slice_end(this_pcpu()->index));
+    }
+}
+
+/* The memory of a VM is being filled, in the time of its first vCPU. True when that is finished. */
+static bool load_vm(struct vcpu *v) {
+    unsigned cpu = this_pcpu()->index;
+
+    do {
+        if (vm_load_step(v->vm)) {
+            return true;
+        }
+        if (arch_interrupt_pending()) {
+            arch_handle_interrupts();
+        }
+    } while (!sched_need_pick(cpu));
+    return false;
+}
+
+/*
+ * Whether a vCPU that got this pCPU has a guest to run; starts it when that is due. If not, `otherwise`
+ * says what becomes of it.
+ */
+static bool vcpu_ready(struct vcpu *v, enum verdict *otherwise) {
+    if (atomic_load(&v->power) == VCPU_ON) {
+        return true;
+    }
+    if (v->index == 0 && atomic_load(&v->vm->state) == VM_LOADING && !load_vm(v)) {
+        *otherwise = atomic_load(&v->vm->state) == VM_LOADING ? YIELD : POWER_DOWN;
+        return false;
+    }
+    if (!vm_vcpu_started(v)) { /* woken although it is off, or its VM was stopped meanwhile */
+        *otherwise = POWER_DOWN;
+        return false;
+    }
+    return true;
+}
+
+/*
+ * Brings `v` onto this pCPU. The order:
+ *  1. translations that a sibling left behind, before anything can use them;
+ *  2. registers, then interrupts and timers (they may find that something is due);
+ *  3. its software timer, which may still stand in another pCPU's queue.
+ */
+static void vcpu_enter_pcpu(struct pcpu *p, struct vcpu *v) {
+    struct vcpu **last = &p->last_vcpu[v->vm->index];
+
+    if (*last != v) {
+        if (*last != NULL) {
+            arch_tlb_flush_local(v->vm);
+            v->sibling_flushes++;
+        } else {
+            v->sibling_skips++; /* no vCPU of this VM ever ran here */
+        }
+        *last = v;
+    }
+    arch_vcpu_load(v, p->loaded == v && v->last_pcpu == p);
+    p->loaded = v;
+    v->last_pcpu = p;
+    v->on_pcpu = true;
+    timer_set(&v->timer, arch_vcpu_deadline(v, false));
+}
+
+/* Its registers into memory, if they are in this pCPU. */
+static void vcpu_unload(struct vcpu *v) {
+    if (v->on_pcpu) {
+        v->on_pcpu = false;
+        arch_vcpu_save(v);
+    }
+}
+
+/*
+ * Takes `v` off. Its timer is set before it is released: from then on others may run it. A preempted
+ * vCPU needs none: it finds out what is due when it comes back.
+ */
+static void vcpu_leave_pcpu(struct pcpu *p, struct vcpu *v) {
+    bool blocked = __atomic_load_n(&v->sched.state, __ATOMIC_RELAXED) == RUN_BLOCKED;
+
+    vcpu_unload(v);
+    timer_set(&v->timer, blocked ? arch_vcpu_deadline(v, true) : TIMER_NEVER);
+    p->current = NULL;
+    sched_released(&v->sched);
+}
+
+/* Runs nothing until there is something to run. */
+static struct vcpu *wait_for_work(struct pcpu *p) {
+    struct sched_entity *e;
+
+    while ((e = sched_pick(p->index, NULL, RUN_OFF)) == NULL) {
+        timer_program(sched_slice_end(p->index));
+        arch_wait_for_interrupt();
+        arch_handle_interrupts();
+    }
+    return vcpu_of_entity(e);
+}
+
+/*
+ * Somebody else may run here. Returns whom to go on with, loaded if it has a guest to run; *verdict says
+ * what becomes of it otherwise.
+ */
+static struct vcpu *vcpu_switch(struct pcpu *p, struct vcpu *v, enum verdict *verdict) {
+    struct sched_entity *e;
+
+    if (*verdict == POWER_DOWN) {
+        vcpu_unload(v); /* it may begin anew at once, with other registers */
+    }
+    e = sched_pick(p->index, &v->sched, state_after(*verdict));
+    if (e != &v->sched) {
+        vcpu_leave_pcpu(p, v);
+        v = e != NULL ? vcpu_of_entity(e) : wait_for_work(p);
+        p->current = v;
+    }
+    *verdict = RESUME;
+    if (vcpu_ready(v, verdict) && !v->on_pcpu) {
+        vcpu_enter_pcpu(p, v);
+    }
+    timer_program(sched_slice_end(p->index));
+    return v;
+}
+
+/* What others asked of the running vCPU. */
+static enum verdict take_requests(struct vcpu *v, enum verdict verdict) {
+    uint32_t requests = atomic_exchange(&v->requests, 0);
+
+    if ((requests & REQUEST_STOP) != 0) {
+        vm_vcpu_stopped(v);
+        return POWER_DOWN;
+    }
+    arch_vcpu_requests(v, requests);
+    return verdict;
+}
+
+/* Whether `v` must really wait. Forgets old wakes first, so that none that comes from now on is lost. */
+static bool must_block(struct vcpu *v) {
+    sched_block_prepare(&v->sched);
+    return atomic_load(&v->requests) == 0 && !arch_vcpu_pending(v);
+}
+
+struct vcpu *vcpu_next(struct vcpu *v, enum verdict verdict) {
+    struct pcpu *p = this_pcpu();
+
+    for (;;) {
+        if (atomic_load_explicit(&v->requests, memory_order_acquire) != 0 && v->on_pcpu) {
+            verdict = take_requests(v, verdict);
+        }
+        if (verdict == BLOCK && !must_block(v)) {
+            verdict = RESUME;
+        } else if (verdict != RESUME || sched_need_pick(p->index)) {
+            v = vcpu_switch(p, v, &verdict);
+        } else if (atomic_load_explicit(&v->requests, memory_order_acquire) == 0) {
+            return v;
+        }
+    }
+}
+
+struct vcpu *vcpu_first(void) {
+    struct pcpu *p = this_pcpu();
+    struct vcpu *v = wait_for_work(p);
+    enum verdict verdict = RESUME;
+
+    p->current = v;
+    if (vcpu_ready(v, &verdict)) {
+        vcpu_enter_pcpu(p, v);
+    }
+    return vcpu_next(v, verdict);
+}

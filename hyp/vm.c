@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* VMs and their life: create, start, stop, restart; power of their vCPUs. */
+#include "hyp/vm.h"
+
+#include "hyp/arch.h"
+#include "hyp/console.h"
+#include "hyp/mem.h"
+#include "hyp/stats.h"
+
+struct vm **vms;
+unsigned vm_count;
+_Atomic unsigned vms_running;
+
+static unsigned vms_off, vms_crashed; /* guarded by end_lock */
+static struct spinlock end_lock;
+
+struct vm *vm_create(const struct vm_config *config, unsigned index) {
+    struct vm *vm = mem_alloc(sizeof(*vm));
+
+    vm->config = config;
+    vm->index = index;
+    vm->ram_ipa = arch_vm_ram_base();
+    vm->ram_size = config->memory;
+    if (!mem_take(vm->ram_size, BLOCK_SIZE, &vm->ram_phys)) {
+        panic("vm %s: memory: found %lu MiB free in pieces, expected one piece of %lu MiB",
+              config->name, mem_free() >> 20, vm->ram_size >> 20);
+    }
+    arch_map_ram(vm->ram_phys, vm->ram_size, false);
+    vm->vcpus = mem_alloc(config->vcpus * sizeof(*vm->vcpus));
+    for (unsigned i = 0; i < config->vcpus; i++) {
+        vm->vcpus[i] = mem_alloc(sizeof(struct vcpu));
+    }
+    arch_vm_init(vm);
+    for (unsigned i = 0; i < config->vcpus; i++) {
+        vcpu_init(vm->vcpus[i], vm, i);
+    }
+    return vm;
+}
+
+/* vCPU 0 loads, or cleans up, in its own time. vm->lock held. */
+static void begin_loading(struct vm *vm) {
+    load_begin(vm);
+    atomic_store(&vm->state, VM_LOADING);
+    sched_wake(&vm->vcpus[0]->sched);
+}
+
+void vm_start(struct vm *vm) {
+    spin_lock(&vm->lock);
+    if (atomic_load(&vm->state) == VM_OFF) {
+        vm->end = VM_END_NONE;
+        atomic_fetch_add(&vms_running, 1);
+        begin_loading(vm);
+    }
+    spin_unlock(&vm->lock);
+}
+
+/* All vCPUs are out: says so, and has the memory scrubbed (and loaded again for a reset). */
+static void vm_ended(struct vm *vm) {
+    const char *name = vm->config->name;
+
+    console_guest_flush(vm);
+    if (vm->end == VM_END_RESET) {
+        console_printf("vm %s: reset", name);
+    } else {
+        stats_print(vm);
+        if (vm->end == VM_END_CRASH) {
+            console_printf("vm %s: crashed: %s", name, vm->crash);
+        } else {
+            console_printf("vm %s: off", name);
+        }
+    }
+    spin_lock(&vm->lock);
+    begin_loading(vm);
+    spin_unlock(&vm->lock);
+}
+
+/* The VM's memory is clean and nothing of it is left. The last one turns the machine off. */
+static void vm_gone(struct vm *vm) {
+    spin_lock(&end_lock);
+    if (vm->end == VM_END_CRASH) {
+        vms_crashed++;
+    } else {
+        vms_off++;
+    }
+    spin_unlock(&end_lock);
+    atomic_store(&vm->state, VM_OFF);
+    if (atomic_fetch_sub(&vms_running, 1) == 1) {
+        console_printf("machine off: %u off, %u crashed", vms_off, vms_crashed);
+        console_drain();
+        arch_power_off();
+    }
+}
+
+/* Whether all its vCPUs are off their pCPUs, vCPU 0, whose time this is, excepted. */
+static bool all_released(const struct vm *vm) {
+    for (unsigned i = 1; i < vm->config->vcpus; i++) {
+        if (__atomic_load_n(&vm->vcpus[i]->sched.on_cpu, __ATOMIC_ACQUIRE)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool vm_load_step(struct vm *vm) {
+    bool cleaning = vm->end == VM_END_OFF || vm->end == VM_END_CRASH;
+
+    if (!all_released(vm)) {
+        return false;
+    }
+    if (cleaning && vm->load.phase != LOAD_SCRUB) {
+        vm_gone(vm);
+        return true;
+    }
+    if (!load_step(vm)) {
+        return false;
+    }
+    if (vm->load.error != NULL) {
+        console_printf("vm %s: crashed: %s", vm->config->name, vm->load.error);
+        vm->end = VM_END_CRASH;
+        vm_gone(vm);
+        return true;
+    }
+    arch_vm_reset(vm);
+    vpl011_reset(vm);
+    spin_lock(&vm->lock);
+    vm->end = VM_END_NONE;
+    vm->vcpus[0]->start_pc = vm->load.kernel_ipa;
+    vm->vcpus[0]->start_arg = vm->load.dtb_ipa;
+    for (unsigned i = 0; i < vm->config->vcpus; i++) {
+        atomic_store(&vm->vcpus[i]->requests, 0);
+    }
+    atomic_store(&vm->vcpus[0]->power, VCPU_ON_PENDING);
+    atomic_store(&vm->state, VM_RUNNING);
+    spin_unlock(&vm->lock);
+    return true;
+}
+
+void vm_stop(struct vm *vm, enum vm_end reason) {
+    bool ended = false;
+
+    spin_lock(&vm->lock);
+    if (atomic_load(&vm->state) == VM_RUNNING) {
+        atomic_store(&vm->state, VM_STOPPING);
+        vm->end = reason;
+        vm->alive = 0;
+        for (unsigned i = 0; i < vm->config->vcpus; i++) {
+            struct vcpu *v = vm->vcpus[i];
+            if (atomic_load(&v->power) == VCPU_ON) {
+                vm->alive++;
+                vcpu_request_and_wake(v, REQUEST_STOP);
+            } else {
+                atomic_store(&v->power, VCPU_OFF);
+            }
+        }
+        ended = vm->alive == 0;
+    }
+    spin_unlock(&vm->lock);
+    if (ended) {
+        vm_ended(vm);
+    }
+}
+
+void vm_vcpu_stopped(struct vcpu *v) {
+    struct vm *vm = v->vm;
+
+    spin_lock(&vm->lock);
+    atomic_store(&v->power, VCPU_OFF);
+    bool last = --vm->alive == 0;
+    spin_unlock(&vm->lock);
+    if (last) {
+        vm_ended(vm);
+    }
+}
+
+void vm_crash(struct vcpu *v, const char *reason) {
+    struct vm *vm = v->vm;
+
+    console_printf("vm %s vcpu %u: stopped: %s", vm->config->name, v->index, reason);
+    arch_vcpu_report(v);
+    spin_lock(&vm->lock);
+    if (vm->crash == NULL || atomic_load(&vm->state) == VM_RUNNING) {
+        vm->crash = reason;
+    }
+    spin_unlock(&vm->lock);
+    vm_stop(vm, VM_END_CRASH);
+}
+
+int vm_vcpu_on(struct vcpu *target, uint64_t pc, uint64_t arg) {
+    struct vm *vm = target->vm;
+    int result = 0;
+
+    spin_lock(&vm->lock);
+    switch ((enum vcpu_power)atomic_load(&target->power)) {
+    case VCPU_ON:
+        result = -4;
+        break;
+    case VCPU_ON_PENDING:
+        result = -5;
+        break;
+    default:
+        if (atomic_load(&vm->state) != VM_RUNNING) {
+            break; /* the caller is on its way out and never sees the answer */
+        }
+        target->start_pc = pc;
+        target->start_arg = arg;
+        atomic_store(&target->power, VCPU_ON_PENDING);
+        sched_wake(&target->sched);
+    }
+    spin_unlock(&vm->lock);
+    return result;
+}
+
+bool vm_vcpu_started(struct vcpu *v) {
+    struct vm *vm = v->vm;
+
+    spin_lock(&vm->lock);
+    bool start = atomic_load(&v->power) == VCPU_ON_PENDING;
+    if (start) {
+        arch_vcpu_reset(v, v->start_pc, v->start_arg);
+        v->last_pcpu = NULL;
+        atomic_store(&v->power, VCPU_ON);
+    }
+    spin_unlock(&vm->lock);
+    return start;
+}
+
+void vm_vcpu_off(struct vcpu *v) {
+    struct vm *vm = v->vm;
+
+    /* A CPU_ON from now on must not be lost, one from before must not linger. */
+    sched_block_prepare(&v->sched);
+    spin_lock(&vm->lock);
+    if (atomic_load(&vm->state) == VM_RUNNING) {
+        atomic_store(&v->power, VCPU_OFF);
+    }
+    spin_unlock(&vm->lock);
+}
+
+void *vm_ram(const struct vm *vm, ipa_t ipa, uint64_t size) {
+    if (ipa.v < vm->ram_ipa.v || size > vm->ram_size ||
+        ipa.v - vm->ram_ipa.v > vm->ram_size - size) {
+        return NULL;
+    }
+    return (void *)(vm->ram_phys.v + (ipa.v - vm->ram_ipa.v));
+}

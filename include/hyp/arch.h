@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The contract between hyp/ and an architecture (arch/arm64, arch/x86_64, and arch/fake for tests).
+ * All functions are called with interrupts masked. "On its pCPU" means: on the pCPU that runs the vCPU
+ * now. None of them may sleep; none fails unless it says so.
+ */
+#ifndef HYP_ARCH_H
+#define HYP_ARCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hyp/pcpu.h"
+#include "hyp/types.h"
+
+struct vcpu;
+struct vm;
+
+/* What the boot loader left for us. */
+struct boot_info {
+    const void *archive; /* newc cpio with machine.conf; NULL: none was given */
+    uint64_t archive_size;
+};
+
+/* ---- The machine ---- */
+
+/* Ticks of the clock in a second. Any pCPU, after arch_early_init. */
+uint64_t arch_clock_hz(void);
+
+/*
+ * What must be known before memory is given out: finds RAM (mem_add, mem_reserve), the pCPUs, the boot
+ * archive, console and interrupt controller. `firmware` is what the boot loader passed. Boot pCPU, once.
+ */
+void arch_boot_init(void *firmware, struct boot_info *info);
+
+/* Prepares this pCPU for guests: traps, interrupt controller, timer. Each pCPU, once. */
+void arch_cpu_init(struct pcpu *p);
+
+/* Starts pCPUs 1..pcpu_count-1; each of them calls boot_cpu_main(). Boot pCPU, once. */
+void arch_start_cpus(void);
+
+/* Waits until an interrupt is pending. Does not handle it. */
+void arch_wait_for_interrupt(void);
+
+/* Handles all interrupts that are pending on this pCPU. No locks held. */
+void arch_handle_interrupts(void);
+
+/* Whether one is pending on this pCPU: then a long job should pause. */
+bool arch_interrupt_pending(void);
+
+/* Arms this pCPU's timer for `deadline` (ticks; TIMER_NEVER: off). */
+void arch_timer_arm(uint64_t deadline);
+
+/* Turns the machine off. */
+_Noreturn void arch_power_off(void);
+
+/* Stops this pCPU for ever, after a panic. */
+_Noreturn void arch_halt(void);
+
+/* Maps machine memory for the hypervisor's own use, writable, never executable. Boot pCPU. */
+void arch_map_ram(phys_t base, uint64_t size, bool by_page);
+
+/* Takes one page, mapped by_page, away again: a guard page. Boot pCPU. */
+void arch_unmap_page(void *page);
+
+/* The serial port: false from putc when its FIFO is full; -1 from getc when nothing was typed. */
+bool arch_uart_putc(uint8_t byte);
+int arch_uart_getc(void);
+
+/* Whether the serial port interrupts when it has room to send. */
+void arch_uart_tx_interrupt(bool on);
+
+/* ---- VMs ---- */
+
+/*
+ * Prepares tables and virtual interrupt controller and maps the VM's RAM (vm->ram_*), after its vCPUs
+ * exist. Boot pCPU.
+ */
+void arch_vm_init(struct vm *vm);
+
+/* Everything of the VM as after power-on, for a start or restart; no vCPU of it is on a pCPU. */
+void arch_vm_reset(struct vm *vm);
+
+/*
+ * Writes what a kernel expects to find (arm64: device tree) into the VM's RAM, at vm->load.dtb_ipa.
+ * NULL, or a sentence that says why not.
+ */
+const char *arch_vm_boot_data(struct vm *vm);
+
+/* Where guest RAM begins: arm64 0x40000000, as QEMU's virt. */
+ipa_t arch_vm_ram_base(void);
+
+/*
+ * Guest RAM was written by us: makes it visible to a guest whose caches and MMU are off, and to its
+ * instruction fetches. Any pCPU.
+ */
+void arch_sync_guest_memory(void *start, uint64_t size);
+
+/* The virtual UART's interrupt line. Any pCPU; uart lock held. */
+void arch_vm_uart_line(struct vm *vm, bool level);
+
+/* Forgets all translations of this VM on all pCPUs. */
+void arch_tlb_flush_vm(struct vm *vm);
+
+/*
+ * Forgets, on this pCPU only, the translations that the guest's own tables made (stage 1) for this VM.
+ */
+void arch_tlb_flush_local(struct vm *vm);
+
+/* ---- vCPUs ---- */
+
+/* Once per vCPU, at creation. */
+void arch_vcpu_init(struct vcpu *v);
+
+/* Registers as after power-on, to start at `pc` with `arg`. The vCPU is on no pCPU. */
+void arch_vcpu_reset(struct vcpu *v, uint64_t pc, uint64_t arg);
+
+/*
+ * Brings its interrupts and timers onto this pCPU, and its registers unless they are still there
+ * (`registers_present`: nobody else ran here since it left, and it ran nowhere else).
+ */
+void arch_vcpu_load(struct vcpu *v, bool registers_present);
+
+/* Takes them off this pCPU, into memory. */
+void arch_vcpu_save(struct vcpu *v);
+
+/*
+ * Acts on REQUEST_IRQ, REQUEST_IRQ_SYNC and REQUEST_TIMER, which were just taken from v->requests; the
+ * vCPU is loaded. On its pCPU.
+ */
+void arch_vcpu_requests(struct vcpu *v, uint32_t requests);
+
+/* Whether an interrupt is pending that ends a wait (WFI, HLT). On its pCPU. */
+bool arch_vcpu_pending(struct vcpu *v);
+
+/*
+ * When a vCPU that is off the CPU must be woken for its own timers, in ticks of the clock; TIMER_NEVER
+ * if never. On its pCPU; `blocked`: whether it waits for an interrupt.
+ */
+uint64_t arch_vcpu_deadline(struct vcpu *v, bool blocked);
+
+/* Prints PC, syndrome, fault address and registers. On its pCPU. */
+void arch_vcpu_report(struct vcpu *v);
+
+/* Enters the guest; the first time on a pCPU, from its boot stack. */
+_Noreturn void arch_enter(struct vcpu *v);
+
+#endif

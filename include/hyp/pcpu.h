@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One physical CPU. */
+#ifndef HYP_PCPU_H
+#define HYP_PCPU_H
+
+#include <stdint.h>
+#include <arch/pcpu.h>
+
+struct vcpu;
+struct vm;
+
+struct pcpu {
+    struct vcpu *current;     /* the vCPU that runs here, NULL when idle; entry.S reads it: first */
+    void *stack_top;          /* entry.S */
+    unsigned index;           /* 0.. */
+    struct vcpu *loaded;      /* whose registers are in the CPU */
+    struct vcpu **last_vcpu;  /* per VM: its vCPU that ran here last, NULL when none did */
+    uint64_t armed;           /* what the hardware timer is set to, ticks */
+    struct arch_pcpu arch;
+};
+
+#define PCPU_MAX 128u
+
+extern struct pcpu *pcpus[PCPU_MAX];
+extern unsigned pcpu_count;
+
+/* The pCPU that this runs on: this_pcpu() is in <arch/this_pcpu.h>. */
+static inline struct pcpu *this_pcpu(void);
+#include <arch/this_pcpu.h>
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The guest's serial port: an Arm PL011 (DDI 0183) as QEMU's virt has it, one per VM.
+ */
+#ifndef HYP_PL011_H
+#define HYP_PL011_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/spinlock.h"
+
+struct vm;
+
+#define VPL011_RX_FIFO 16u
+
+struct vpl011 {
+    struct spinlock lock;
+    uint32_t cr, lcr_h, ibrd, fbrd, ifls, imsc, ris, dmacr, ilpr, rsr;
+    uint8_t rx[VPL011_RX_FIFO];
+    unsigned rx_head, rx_count;
+    bool line; /* level of its interrupt line as last told to the interrupt controller */
+};
+
+/* As after power-on. */
+void vpl011_reset(struct vm *vm);
+
+/*
+ * An access at byte `offset` of the 4 KiB register page, 1, 2, 4 or 8 bytes wide. Reserved offsets and
+ * odd widths read as zero and ignore writes, as QEMU's model does. Takes uart->lock; on the accessing
+ * vCPU's pCPU. Output goes to console_guest_putc().
+ */
+uint64_t vpl011_read(struct vm *vm, uint32_t offset, unsigned width);
+void vpl011_write(struct vm *vm, uint32_t offset, unsigned width, uint64_t value);
+
+/* A byte typed for this VM. False when the receive FIFO is full. Any pCPU. */
+bool vpl011_receive(struct vm *vm, uint8_t byte);
+
+/* The console has room again for this VM's output. Any pCPU. */
+void vpl011_tx_room(struct vm *vm);
+
+#endif

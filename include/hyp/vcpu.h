@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One virtual CPU. */
+#ifndef HYP_VCPU_H
+#define HYP_VCPU_H
+
+#include <arch/vcpu.h>
+#include <stdatomic.h>
+
+#include "core/sched.h"
+#include "hyp/timer.h"
+#include "hyp/types.h"
+
+struct vm;
+struct pcpu;
+
+/* Why the guest was left: one counter each. The names printed are in hyp/stats.c. */
+enum exit_reason {
+    EXIT_WFI,
+    EXIT_WFE,
+    EXIT_HVC,
+    EXIT_SMC,
+    EXIT_SYSREG,
+    EXIT_MMIO,
+    EXIT_IRQ,
+    EXIT_ABORT,
+    EXIT_SETWAY,
+    EXIT_OTHER,
+    EXIT_REASONS
+};
+
+/* PSCI's view (DEN0022 5.7): AFFINITY_INFO answers with it. Changed under vm->lock only. */
+enum vcpu_power { VCPU_OFF, VCPU_ON_PENDING, VCPU_ON };
+
+/* Things that others ask of a vCPU; it looks at them before each entry into the guest. */
+enum {
+    REQUEST_IRQ = 1u << 0,      /* its pending interrupts changed: fill the list registers */
+    REQUEST_IRQ_SYNC = 1u << 1, /* somebody waits to see its list registers in memory */
+    REQUEST_STOP = 1u << 2,     /* its VM ends */
+    REQUEST_TIMER = 1u << 3,    /* one of its timers is due: look which */
+};
+
+struct vcpu {
+    struct arch_vcpu arch; /* first: entry.S knows the offsets inside */
+    struct sched_entity sched;
+    struct vm *vm;
+    unsigned index;            /* number in its VM, 0.. */
+    _Atomic uint32_t requests; /* REQUEST_* */
+    _Atomic uint32_t power;    /* enum vcpu_power */
+    uint64_t start_pc;         /* where and with what argument to start: valid in ON_PENDING */
+    uint64_t start_arg;
+    struct timer timer; /* wakes it for its own timers while the hardware can't */
+    bool on_pcpu;           /* its registers are in a pCPU; changed by that pCPU only */
+    struct pcpu *last_pcpu; /* where its registers were loaded last */
+    uint64_t exits[EXIT_REASONS];
+    uint64_t sibling_flushes; /* entries that had to flush what a sibling left */
+    uint64_t sibling_skips;   /* entries on which that was provably needless */
+};
+
+/* The vCPU that contains a scheduler entity. */
+static inline struct vcpu *vcpu_of_entity(struct sched_entity *e) {
+    return (struct vcpu *)((char *)e - offsetof(struct vcpu, sched));
+}
+
+/* The vCPU that contains its architecture part. */
+static inline struct vcpu *vcpu_of_arch(struct arch_vcpu *a) {
+    return (struct vcpu *)((char *)a - offsetof(struct vcpu, arch));
+}
+
+/* Prepares vCPU `index` of `vm`, off. Boot pCPU. */
+void vcpu_init(struct vcpu *v, struct vm *vm, unsigned index);
+
+/*
+ * Asks vCPU `v` for `request` (REQUEST_*): it sees it before it next enters its guest, and if it runs
+ * on another pCPU that pCPU is kicked. Does not wake a blocked one. Any pCPU, any lock held.
+ */
+void vcpu_request(struct vcpu *v, uint32_t request);
+
+/*
+ * The same, and a blocked vCPU becomes runnable; one that is off stays off. Any pCPU, no queue lock held.
+ */
+void vcpu_request_and_wake(struct vcpu *v, uint32_t request);
+
+/*
+ * Sets the software timer for what the vCPU's own timers need now (arch_vcpu_deadline). On the pCPU that
+ * runs it.
+ */
+void vcpu_timer_update(struct vcpu *v, bool blocked);
+
+/*
+ * The end of every exit: decides which vCPU this pCPU enters next and brings it on. `v` is the one
+ * that just exited, with what its handler said. Does not return before there is somebody to run.
+ * On the pCPU that ran `v`, no locks held, interrupts masked. The order of a switch stands in here.
+ */
+struct vcpu *vcpu_next(struct vcpu *v, enum verdict verdict);
+
+/* The first vcpu_next of a pCPU, when none ran there yet. */
+struct vcpu *vcpu_first(void);
+
+#endif

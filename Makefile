@@ -1,28 +1,73 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make run    the main job: two stock Linux VMs, four times overcommitted, and a table
-# make test   unit tests, guest tests and Linux boots; ends with "N passed, N failed, N skipped"
-# make lint   formatting, static analysis, header and symbol checks
-# make all    the hypervisor, the paravane tool and the test guests
+# This file builds; tests/tests.mk tests. `make help` lists what there is to make.
 #
-# `setup` fetches what is missing (emulator, kernels, packages) into the user's cache directory.
+# Whatever is made, lab/setup runs first (it makes the included env.mk): it fetches what is missing
+# on this machine and in the user's cache folder, and takes no time once all is there. Make then
+# starts anew with what env.mk says.
 
-ARCH := arm64
-OUT := build/$(ARCH)
+COMPILER := gcc
 CROSS_COMPILE ?= aarch64-linux-gnu-
-CC_arm64 ?= $(CROSS_COMPILE)gcc
 HOSTCC ?= gcc
-LAB_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/paravane
+JOBS ?= $(shell nproc)
+V ?=
 
--include $(LAB_CACHE)/env.mk
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/paravane
+Q := $(if $(V),,@)
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+.PHONY: all help setup hyp guest clean force
+all: hyp guest build/paravane
+
+help:
+	@sed -n 's/^## \?//p' Makefile
+
+## make run          the main job: two stock Linux VMs on two CPUs, four times overcommitted, and a table
+## make test         all tests but the long ones; ends with "N passed, N failed, N skipped"
+## make test-unit    only those on this machine;  make test-guest: only bare-metal guests
+## make test-linux   only boots of stock kernels; make test-long:  every kernel, CPU and vCPU count
+## make lint         formatting, static analysis, headers that stand alone, licences
+## make              the hypervisor, the paravane tool and the test guests
+## make hyp          only the hypervisor: build/arm64/paravane.img
+## make guest        only the bare-metal test guests: build/guest/*.img
+## make setup        only fetch what is missing; lab/setup --refresh fetches newer versions
+## make clean        remove build/
+##
+## COMPILER=clang    the hypervisor with clang, to build/arm64-clang
+## JOBS=N            at a time, to build and to test (default: as many as there are CPUs)
+## V=1               show the commands
+
+ifeq ($(filter clean help setup,$(MAKECMDGOALS)),)
+include $(CACHE)/env.mk
+endif
+ifeq ($(findstring -j,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(JOBS)
+endif
+
+$(CACHE)/env.mk: force
+	@lab/setup
+setup:
+	@lab/setup
+force:
 
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wconversion -Wsign-conversion -Wvla -Wmissing-prototypes
+# The same sources give the same bytes, wherever they lie.
 REPRODUCIBLE := -ffile-prefix-map=$(CURDIR)=.
+# Every object file comes with a list of the headers that it was made from.
+DEPENDENCIES = -MMD -MP
 
 # ---- The hypervisor ----
 
-CC = $(CC_arm64)
-CFLAGS = -std=gnu11 -O2 -g $(WARNINGS) $(REPRODUCIBLE) -ffreestanding -mgeneral-regs-only \
+ifeq ($(COMPILER),clang)
+OUT := build/arm64-clang
+CC := clang --target=aarch64-linux-gnu
+else
+OUT := build/arm64
+CC := $(CROSS_COMPILE)gcc
+endif
+CFLAGS := -std=gnu11 -O2 -g $(WARNINGS) $(REPRODUCIBLE) -ffreestanding -mgeneral-regs-only \
 	-march=armv8-a -mstrict-align -mno-outline-atomics -fpie -fvisibility=hidden -fno-common \
 	-fno-stack-protector -fno-asynchronous-unwind-tables -ffunction-sections \
 	-I. -Iinclude -Iarch/arm64/include
@@ -31,44 +76,56 @@ LDFLAGS := -pie --no-dynamic-linker -z norelro -z noexecstack -z text -z max-pag
 
 include hyp/lib.mk
 
-HYP_SRC := $(wildcard core/*.c hyp/*.c arch/arm64/*.c)
-HYP_ASM := $(wildcard arch/arm64/*.S)
-HYP_OBJS := $(HYP_SRC:%.c=$(OUT)/%.o) $(HYP_ASM:%.S=$(OUT)/%.S.o)
-HEADERS := $(wildcard core/*.h include/*/*.h hyp/*.h arch/arm64/*.h arch/arm64/include/arch/*.h)
-
-.PHONY: all setup run test test-unit lint clean hyp
-all: setup
-	@$(MAKE) --no-print-directory hyp guest build/paravane
+HYP_OBJS := $(patsubst %,$(OUT)/%.o,$(basename $(wildcard core/*.c hyp/*.c arch/arm64/*.c)) \
+	$(wildcard arch/arm64/*.S))
 
 hyp: $(OUT)/paravane.img
 
-setup:
-	@lab/setup
+$(OUT)/%.o: %.c
+	@mkdir -p $(@D); echo "  CC  $@"
+	$(Q)$(CC) $(CFLAGS) $(LIB_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
 
-$(OUT)/%.o: %.c $(HEADERS) Makefile
-	@mkdir -p $(@D)
-	@echo "CC $<"; $(CC) $(CFLAGS) $(LIB_CFLAGS) -c -o $@ $<
-
-$(OUT)/%.S.o: %.S $(HEADERS) Makefile
-	@mkdir -p $(@D)
-	@echo "AS $<"; $(CC) $(CFLAGS) -c -o $@ $<
+$(OUT)/%.S.o: %.S
+	@mkdir -p $(@D); echo "  AS  $@"
+	$(Q)$(CC) $(CFLAGS) $(DEPENDENCIES) -c -o $@ $<
 
 $(OUT)/paravane.elf: $(HYP_OBJS) $(LIB_OBJS) arch/arm64/hyp.lds
-	$(CROSS_COMPILE)ld $(LDFLAGS) -o $@ $(HYP_OBJS) $(LIB_OBJS)
+	@echo "  LD  $@"
+	$(Q)$(CROSS_COMPILE)ld $(LDFLAGS) -o $@ $(HYP_OBJS) $(LIB_OBJS)
 
 $(OUT)/paravane.img: $(OUT)/paravane.elf
-	$(CROSS_COMPILE)objcopy -O binary $< $@
-	$(CROSS_COMPILE)objdump -d $< >$(OUT)/paravane.asm
+	@echo "  IMG $@"
+	$(Q)$(CROSS_COMPILE)objcopy -O binary $< $@
+	$(Q)$(CROSS_COMPILE)objdump -d $< >$(OUT)/paravane.asm
 
-# ---- Test guests, and the tool ----
+# A file that is gone, or flags that have changed, must show in what was built before.
+$(HYP_OBJS) $(LIB_OBJS): Makefile hyp/lib.mk
+$(OUT)/paravane.elf: $(OUT)/objects
+$(OUT)/objects: force
+	@mkdir -p $(@D); echo "$(HYP_OBJS)" | cmp -s - $@ || echo "$(HYP_OBJS)" >$@
+
+# ---- Test guests ----
 
 include guest/Makefile.inc
 
-HOST_CFLAGS := -std=gnu11 -O2 -g $(WARNINGS) $(REPRODUCIBLE) -I. -Iinclude
+# ---- The tool ----
 
-build/paravane: $(wildcard tools/*.c tools/*.h) core/config.c core/config_keys.c core/cpio.c $(HEADERS)
-	@mkdir -p $(@D)
-	$(HOSTCC) $(HOST_CFLAGS) -o $@ $(wildcard tools/*.c) core/config.c core/config_keys.c core/cpio.c
+HOST_CFLAGS := -std=gnu11 -O2 -g $(WARNINGS) $(REPRODUCIBLE) -I. -Iinclude
+TOOL_OBJS := $(patsubst %.c,build/tool/%.o,$(wildcard tools/*.c) core/config.c core/config_keys.c core/cpio.c)
+
+build/tool/%.o: %.c Makefile
+	@mkdir -p $(@D); echo "  CC  $@"
+	$(Q)$(HOSTCC) $(HOST_CFLAGS) $(DEPENDENCIES) -c -o $@ $<
+
+build/paravane: $(TOOL_OBJS)
+	@echo "  LD  $@"
+	$(Q)$(HOSTCC) -o $@ $^
+
+-include $(patsubst %.o,%.d,$(HYP_OBJS) $(TOOL_OBJS))
+
+# ---- Tests, and the main job ----
+
+include tests/tests.mk
 
 clean:
 	rm -rf build

@@ -175,6 +175,7 @@ static void offer(const struct sched_entity *e) {
         unsigned cpu = idle_claim_any(&e->allowed);
 
         if (cpu != NO_CPU) {
+            __atomic_store_n(&queues[cpu].offered, true, __ATOMIC_RELEASE);
             __atomic_store_n(&queues[cpu].slice_end, 0, __ATOMIC_RELEASE);
             port_kick_cpu(cpu);
         }
@@ -187,7 +188,10 @@ static void offer_queue(const struct run_queue *q) {
     }
 }
 
-/* The same for all queues, without a lock held. Only after an idle pCPU found something. */
+/*
+ * The same for all queues, without a lock held. Only after an idle pCPU found something to run: it
+ * may have been kicked for something else, which waits on while others are idle.
+ */
 static void offer_all(void) {
     for (unsigned cpu = 0; cpu < sched.cpus && any_idle(); cpu++) {
         struct run_queue *q = &queues[cpu];
@@ -278,6 +282,9 @@ static bool send_away(struct run_queue *q, struct sched_entity *e,
             __atomic_store_n(&e->cpu, (uint16_t)cpu_of(to), __ATOMIC_RELEASE);
             add_moved(to, e, slices_for(LAG_SLICES, e->weight, weight));
             announce(to, e, now);
+            if (any_idle()) {
+                offer(e); /* who goes idle may have looked there before, and comes here too late */
+            }
             sent = true;
         }
     }
@@ -376,6 +383,7 @@ static struct sched_entity *pick_elsewhere(struct run_queue *q) {
     q->cur = NULL;
     publish(q);
     __atomic_store_n(&q->slice_end, UINT64_MAX, __ATOMIC_RELAXED);
+    __atomic_store_n(&q->offered, false, __ATOMIC_RELAXED);
     idle_add(cpu);
     spin_unlock(&q->lock);
 
@@ -429,10 +437,11 @@ struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
         }
     }
     start(q, next, now);
-    if (q->waiting != 0 && any_idle()) {
-        offer_queue(q);
-    }
     spin_unlock(&q->lock);
+    if (__atomic_load_n(&q->offered, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&q->offered, false, __ATOMIC_RELAXED);
+        offer_all();
+    }
     return next;
 }
 
@@ -569,6 +578,7 @@ void sched_init(unsigned cpus, uint64_t slice) {
         q->floor = 0;
         q->balance_at = 0;
         q->slice_end = UINT64_MAX;
+        q->offered = false;
         publish(q);
     }
 }

@@ -26,6 +26,7 @@ struct run_queue {
     uint64_t slice_end;              /* atomic: when to pick; 0: at once; written by others too */
     uint64_t seen_vtime, seen_since; /* atomic hints: vtime of cur, and when it had that */
     uint64_t seen_head;              /* atomic hint: vtime of head, if somebody waits */
+    bool offered; /* atomic: it was kicked, while idle, to take an entity from another queue */
 };
 
 /* Whether vtime `a` is smaller than `b`, while they are less than 2^63 apart. */

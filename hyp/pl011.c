@@ -16,10 +16,10 @@
  *   - unmasking TX: hardware and QEMU stay silent, and a driver that unmasks first and waits for
  * its interrupt before it sends hangs. Linux' amba-pl011 sends by polling first, so it lives with
  * both
- *   - a byte that comes in, and a read of DR that leaves bytes behind: RX or RT
+ *   - a byte that comes in, and a read of DR that leaves bytes behind: RX
  *
  * and ends when its condition ends or ICR is written. Linux writes to ICR what it found, but for
- * TX, RX and RT, which it expects to end by themselves; other drivers write all of it and would be
+ * TX and RX, which it expects to end by themselves; other drivers write all of it and would be
  * called for ever if ICR did nothing.
  */
 #include "hyp/pl011.h"
@@ -63,7 +63,6 @@ enum {
 
 #define INT_RX  (1u << 4)
 #define INT_TX  (1u << 5)
-#define INT_RT  (1u << 6)
 #define INT_OE  (1u << 10)
 #define INT_ALL 0x7ffu
 
@@ -72,22 +71,6 @@ enum {
 
 /* Part 0x011, designer Arm, revision 1 (3.3.14): Linux takes its FIFOs to have 16 bytes. */
 static const uint8_t ids[8] = {0x11, 0x10, 0x14, 0x00, 0x0d, 0xf0, 0x05, 0xb1};
-
-/*
- * Bytes that the console had no room for. As deep as the hardware's FIFO: a driver may write as
- * many bytes as fit above the trigger level without a look at TXFF, and Linux does (half a FIFO at
- * a time). Guarded by the uart lock of the VM with this index.
- */
-#define TX_FIFO     16u
-#define TX_FIFO_VMS 1024u
-static struct tx_fifo {
-    uint8_t bytes[TX_FIFO];
-    uint8_t head, count;
-} tx_fifos[TX_FIFO_VMS];
-
-static struct tx_fifo *tx_of(const struct vm *vm) {
-    return &tx_fifos[vm->index];
-}
 
 /* FIFOs or, with FEN = 0, one holding register each (3.3.7). */
 static unsigned depth(const struct vpl011 *uart) {
@@ -99,10 +82,6 @@ static unsigned trigger(unsigned select) {
     static const uint8_t level[8] = {2, 4, 8, 12, 14, 14, 14, 14};
 
     return level[select & 7];
-}
-
-static unsigned rx_trigger(const struct vpl011 *uart) {
-    return uart->lcr_h & LCR_FEN ? trigger(uart->ifls >> 3) : 1;
 }
 
 static unsigned tx_trigger(const struct vpl011 *uart) {
@@ -124,30 +103,26 @@ static void update_line(struct vm *vm) {
 
 /* An event that TX is raised at, if it is true; too many bytes end it at any time. */
 static void raise_tx(struct vm *vm) {
-    if (tx_of(vm)->count <= tx_trigger(&vm->uart)) {
+    if (vm->uart.tx_count <= tx_trigger(&vm->uart)) {
         vm->uart.ris |= INT_TX;
     } else {
         vm->uart.ris &= ~INT_TX;
     }
 }
 
-/* What is no longer true of RX and RT ends. */
+/*
+ * RX stands while a byte waits, whatever IFLS says, as in QEMU: there is no pause that RT could be
+ * raised by, and a program for virt may listen to RX alone. RT is never raised.
+ */
 static void lower_rx(struct vpl011 *uart) {
-    if (uart->rx_count < rx_trigger(uart)) {
-        uart->ris &= ~INT_RX;
-    }
     if (uart->rx_count == 0) {
-        uart->ris &= ~INT_RT;
+        uart->ris &= ~INT_RX;
     }
 }
 
-/* An event that RX or RT is raised at: there is no pause to wait for, so RT stands for all below
- * RX. */
 static void raise_rx(struct vpl011 *uart) {
-    if (uart->rx_count >= rx_trigger(uart)) {
+    if (uart->rx_count != 0) {
         uart->ris |= INT_RX;
-    } else if (uart->rx_count != 0) {
-        uart->ris |= INT_RT;
     }
 }
 
@@ -160,7 +135,7 @@ static bool push_rx(struct vpl011 *uart, uint8_t byte) {
         uart->ris |= INT_OE;
         return false;
     }
-    uart->rx[(uart->rx_head + uart->rx_count++) % VPL011_RX_FIFO] = byte;
+    uart->rx[(uart->rx_head + uart->rx_count++) % VPL011_FIFO] = byte;
     raise_rx(uart);
     return true;
 }
@@ -172,7 +147,7 @@ static uint32_t read_data(struct vpl011 *uart) {
         return 0;
     }
     data |= uart->rx[uart->rx_head];
-    uart->rx_head = (uart->rx_head + 1) % VPL011_RX_FIFO;
+    uart->rx_head = (uart->rx_head + 1) % VPL011_FIFO;
     uart->rx_count--;
     uart->rsr &= ~RSR_OE_NEXT;
     lower_rx(uart);
@@ -182,14 +157,14 @@ static uint32_t read_data(struct vpl011 *uart) {
 
 /* Sends what waits, as far as the console takes it. */
 static void drain(struct vm *vm) {
-    struct tx_fifo *tx = tx_of(vm);
-    unsigned before = tx->count;
+    struct vpl011 *uart = &vm->uart;
+    unsigned before = uart->tx_count;
 
-    while (tx->count != 0 && console_guest_putc(vm, tx->bytes[tx->head])) {
-        tx->head = (tx->head + 1) % TX_FIFO;
-        tx->count--;
+    while (uart->tx_count != 0 && console_guest_putc(vm, uart->tx[uart->tx_head])) {
+        uart->tx_head = (uart->tx_head + 1) % VPL011_FIFO;
+        uart->tx_count--;
     }
-    if (tx->count < before) {
+    if (uart->tx_count < before) {
         raise_tx(vm);
     }
 }
@@ -199,16 +174,16 @@ static void drain(struct vm *vm) {
  * program for virt never turns it on.
  */
 static void send(struct vm *vm, uint8_t byte) {
-    struct tx_fifo *tx = tx_of(vm);
+    struct vpl011 *uart = &vm->uart;
 
-    if (vm->uart.cr & CR_LBE) {
-        (void)push_rx(&vm->uart, byte);
+    if (uart->cr & CR_LBE) {
+        (void)push_rx(uart, byte);
         return;
     }
     drain(vm);
-    if (tx->count != 0 || !console_guest_putc(vm, byte)) {
-        if (tx->count < depth(&vm->uart)) { /* else it is lost, as from the hardware's full FIFO */
-            tx->bytes[(tx->head + tx->count++) % TX_FIFO] = byte;
+    if (uart->tx_count != 0 || !console_guest_putc(vm, byte)) {
+        if (uart->tx_count < depth(uart)) { /* else it is lost, as from the hardware's full FIFO */
+            uart->tx[(uart->tx_head + uart->tx_count++) % VPL011_FIFO] = byte;
         }
     }
 }
@@ -222,7 +197,7 @@ static uint32_t read_flags(struct vm *vm) {
     uint32_t fr = 0;
 
     drain(vm);
-    unsigned waiting = tx_of(vm)->count;
+    unsigned waiting = vm->uart.tx_count;
     fr |= uart->rx_count == 0 ? FR_RXFE : 0;
     fr |= uart->rx_count >= depth(uart) ? FR_RXFF : 0;
     fr |= waiting == 0 ? FR_TXFE : 0;
@@ -388,13 +363,9 @@ void vpl011_tx_room(struct vm *vm) {
 void vpl011_reset(struct vm *vm) {
     struct vpl011 *uart = &vm->uart;
 
-    if (vm->index >= TX_FIFO_VMS) {
-        panic("vm %s: number %u, expected at most %u VMs", vm->config->name, vm->index + 1,
-              TX_FIFO_VMS);
-    }
     spin_lock(&uart->lock);
     drain(vm); /* what an earlier life of the VM could not print; then it is too late */
-    tx_of(vm)->count = 0;
+    vm->uart.tx_count = 0;
     uart->cr = CR_RESET;
     uart->ifls = IFLS_RESET;
     uart->lcr_h = uart->ibrd = uart->fbrd = uart->ilpr = uart->dmacr = 0;

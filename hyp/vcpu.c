@@ -161,7 +161,11 @@ static struct vcpu *vcpu_switch(struct pcpu *p, struct vcpu *v, enum verdict *ve
         vcpu_unload(v); /* it may begin anew at once, with other registers */
     }
     e = sched_pick(p->index, &v->sched, state_after(*verdict));
-    if (e != &v->sched) {
+    if (e == &v->sched) {
+        if (*verdict == BLOCK) { /* called off: arch_vcpu_pending took its interrupts off the hardware */
+            vcpu_request(v, REQUEST_IRQ);
+        }
+    } else {
         vcpu_leave_pcpu(p, v);
         v = e != NULL ? vcpu_of_entity(e) : wait_for_work(p);
         p->current = v;

@@ -117,8 +117,8 @@ bool vm_load_step(struct vm *vm) {
     if (vm->load.error != NULL) {
         console_printf("vm %s: crashed: %s", vm->config->name, vm->load.error);
         vm->end = VM_END_CRASH;
-        vm_gone(vm);
-        return true;
+        load_begin(vm); /* what was loaded so far goes */
+        return false;
     }
     arch_vm_reset(vm);
     vpl011_reset(vm);

@@ -130,6 +130,6 @@ enum verdict devices_abort(struct vcpu *v, uint64_t esr) {
     }
     console_printf_limited("vm %s vcpu %u: external abort: pc=%lx esr=%lx address=%lx ipa=%lx",
                            v->vm->config->name, v->index, v->arch.pc, esr, far, ipa);
-    inject_abort(v, esr, far);
+    inject_abort(v, esr, far, ipa);
     return RESUME;
 }

@@ -2,6 +2,7 @@
 #include "arch/arm64/inject.h"
 
 #include "arch/arm64/esr.h"
+#include "arch/arm64/guest_walk.h"
 #include "arch/arm64/sysreg_access.h"
 #include "hyp/vm.h"
 
@@ -84,16 +85,18 @@ void inject_undefined(struct vcpu *v, uint64_t esr) {
     enter_el1(v, (uint64_t)EC_UNKNOWN << ESR_EC_SHIFT | (esr & ESR_IL));
 }
 
-void inject_abort(struct vcpu *v, uint64_t esr, uint64_t far) {
+void inject_abort(struct vcpu *v, uint64_t esr, uint64_t far, uint64_t ipa) {
     unsigned class = esr_class(esr);
     bool fetch = class == EC_INSTRUCTION_LOWER;
     bool from_el1 = (v->arch.pstate & (PSTATE_M32 | PSTATE_MODE)) >= 4 &&
                     (v->arch.pstate & PSTATE_M32) == 0;
-    uint64_t walk_level = esr & 3u;
-    uint64_t status = (esr & ABORT_S1PTW) != 0 ? 0x14u | walk_level : 0x10u;
+    uint64_t status = 0x10;
     uint64_t new = (uint64_t)((fetch ? EC_INSTRUCTION_LOWER : EC_DATA_LOWER) + (from_el1 ? 1u : 0u))
                    << ESR_EC_SHIFT;
 
+    if ((esr & ABORT_S1PTW) != 0) {
+        status = 0x14u | guest_walk_level(v, far, ipa & ~4095ull);
+    }
     new |= fetch ? (esr & ESR_IL) : ESR_IL | (esr & (ABORT_WNR | ABORT_CM));
     write_sysreg(FAR_EL1, far);
     enter_el1(v, new | status);

@@ -18,8 +18,8 @@ void inject_undefined(struct vcpu *v, uint64_t esr);
 
 /*
  * A synchronous external abort for the fetch or access that trapped with `esr` at guest-virtual address
- * `far`; for a walk of the guest's own tables if esr says so.
+ * `far`; if esr says so, for a walk of the guest's own tables, whose descriptor was to be read at `ipa`.
  */
-void inject_abort(struct vcpu *v, uint64_t esr, uint64_t far);
+void inject_abort(struct vcpu *v, uint64_t esr, uint64_t far, uint64_t ipa);
 
 #endif

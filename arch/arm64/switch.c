@@ -79,12 +79,20 @@ static void load_registers(struct arch_vcpu *a) {
     fp_load(&a->fp);
 }
 
+/* ID_AA64PFR0_EL1.RAS. Guests see none, but their DISR_EL1 is there all the same. */
+static bool has_ras(void) {
+    return (read_sysreg(ID_AA64PFR0_EL1) >> 28 & 15u) != 0;
+}
+
 void arch_vcpu_load(struct vcpu *v, bool registers_present) {
     if (!registers_present) {
         write_sysreg(VTTBR_EL2, v->vm->arch.vttbr);
         write_sysreg(HCR_EL2, v->arch.hcr);
         write_sysreg(VMPIDR_EL2, v->arch.mpidr);
         load_registers(&v->arch);
+    }
+    if (has_ras()) {
+        write_sysreg(S3_4_C12_C1_1, 0); /* VDISR_EL2: the guest's DISR_EL1, which can't be trapped */
     }
     debug_load(v);
     timer_load(v); /* may find an interrupt due, so before the list registers are filled */

@@ -64,7 +64,7 @@ static void vcpu_reset(struct vgic_vcpu *v) {
     v->live = 0;
     v->lr_used = 0;
     v->lr_write = (1u << v->n_lr) - 1u;
-    v->ich_hcr = VGIC_HCR_EN;
+    v->ich_hcr = v->hcr_base;
     v->hcr_in = 0;
     v->hcr_write = true;
     v->dirty = 1;
@@ -115,6 +115,11 @@ bool vgic_vcpu_init(struct vgic_vm *vm, struct vgic_vcpu *v, unsigned index, uns
     v->index = (uint16_t)index;
     v->n_lr = (uint8_t)n_lr;
     v->tds = tds;
+    v->hcr_base = VGIC_HCR_EN;
+    /* With EOImode 1 another vCPU than its holder may deactivate an SPI: a trap shows that. */
+    if (tds && vm->n_vcpus > 1u) {
+        v->hcr_base |= VGIC_HCR_TDIR;
+    }
     vcpu_reset(v);
     vm->vcpu[index] = v;
     return true;
@@ -261,24 +266,17 @@ static void spi_line(struct vgic_vm *vm, unsigned w, unsigned n, bool level, str
     vgic_update(vm, w, k);
 }
 
-void vgic_merge_hw(struct vgic_vcpu *v) {
-    v->own.line = (v->own.line & ~v->hw_low) | v->hw_new;
-    v->hw_phys |= v->hw_new;
-    v->hw_low = 0;
-    v->hw_new = 0;
-}
-
 /* The line of PPI `bit` of `v` is now `level`: true if `v` has to know. v->lock held. */
 static bool ppi_line(struct vgic_vcpu *v, uint32_t bit, bool level) {
     struct vgic_bank *b = &v->own;
 
     if ((v->hw & bit) != 0) {
-        /* The list register decides first what of this is old (vgic_fold). */
+        /* While live the list register goes first: vgic_fold() merges this after it. */
         if (level) {
             v->hw_new |= bit;
+            v->hw_low &= ~bit;
         } else {
-            v->hw_new &= ~bit;
-            v->hw_low |= bit;
+            v->hw_low |= bit; /* hw_new stays: it is active physically */
         }
         if (!vgic_live(v)) {
             vgic_merge_hw(v);

@@ -17,8 +17,9 @@
  *
  *     read list registers, vgic_fold(), (handlers), vgic_fill(), write list registers, enter
  *
- * and all of it may be left out at an exit and entry where !vgic_dirty(v) and no handler needs the
- * truth. vgic_fold() sets dirty, so that no fold is left without its fill.
+ * (vgic_refill() is fold and fill in one) and all of it may be left out at an exit and entry where
+ * !vgic_dirty(v) and no handler needs the truth. vgic_fold() sets dirty, so that no fold is left
+ * without its fill.
  *
  * Locks: vgic_vm.lock, then vgic_vcpu.lock; never two vCPUs' locks at once. Callbacks are called
  * with neither held. All functions want physical interrupts masked, as everything at EL2 does.
@@ -122,6 +123,7 @@ struct vgic_vcpu {
     bool hcr_write;
 
     /* The rest is vgic's. */
+    uint64_t hcr_base; /* ich_hcr when all fits */
     uint8_t n_lr;
     bool tds;          /* ICH_VTR_EL2.TDS: ICH_HCR_EL2.TDIR works */
     bool awake;        /* !GICR_WAKER.ProcessorSleep */
@@ -275,6 +277,12 @@ void vgic_fold(struct vgic_vcpu *v);
 void vgic_fill(struct vgic_vcpu *v);
 
 /*
+ * vgic_fold() if live, and vgic_fill(), in one and cheaper: for the entry after an exit whose
+ * handler did not need the truth. Quick for a vCPU with no SPI and at most one own interrupt.
+ */
+void vgic_refill(struct vgic_vcpu *v);
+
+/*
  * `v` comes to this CPU, whose list registers and ICH_HCR hold somebody else's values: everything
  * will be written after the next vgic_fill(). Call at switch-in, before vgic_fill(); `v` is folded.
  * At switch-out vgic_fold() is all there is to do for vgic (and ICH_HCR = 0 if no guest runs next).
@@ -322,12 +330,15 @@ void vgic_trapped_dir(struct vgic_vcpu *v, unsigned intid);
 bool vgic_hw_active(struct vgic_vcpu *v, unsigned intid);
 
 /*
- * Is linked PPI `intid` pending in `v`, not yet acknowledged? Then the glue looks at its real line
- * (for the timer: CNTV_CTL_EL0) before vgic_fill(), and calls vgic_set_level(v, intid, false) if
- * that is low: the guest reprogrammed the timer, and this one must not come any more. Folded; takes
- * v->lock.
+ * Is the physical interrupt behind linked PPI `intid` held active on behalf of `v`? Then, before
+ * vgic_refill() or vgic_fill(), the glue looks at its real line (for the timer: CNTV_CTL_EL0) and
+ * calls vgic_set_level(v, intid, false) if that is low: the guest has reprogrammed the timer, and
+ * an interrupt that it did not acknowledge yet must not come any more. No harm if it is active. On
+ * the CPU that has `v`; no lock.
  */
-bool vgic_hw_held(struct vgic_vcpu *v, unsigned intid);
+static inline bool vgic_hw_held(const struct vgic_vcpu *v, unsigned intid) {
+    return ((v->hw_phys | v->hw_new) >> intid & 1u) != 0;
+}
 
 /* --- Registers --- */
 

@@ -10,19 +10,22 @@
 /* --- Fold --- */
 
 /* What the guest left of one interrupt in list register value `lr`; sets b->active and b->latch. */
-static void fold_bank(struct vgic_bank *b, uint32_t bit, uint64_t lr) {
+static inline void fold_bank(struct vgic_bank *b, uint32_t bit, uint64_t lr) {
     if ((lr & VGIC_LR_PENDING) != 0 && (b->lr_soft & bit) != 0) {
         b->latch |= bit;
     }
     if ((b->act_ovr & bit) == 0) {
-        b->active = (lr & VGIC_LR_ACTIVE) != 0 ? b->active | bit : b->active & ~bit;
+        b->active &= ~bit;
+        if ((lr & VGIC_LR_ACTIVE) != 0) {
+            b->active |= bit;
+        }
     }
     b->in_lr &= ~bit;
     b->lr_soft &= ~bit;
     b->act_ovr &= ~bit;
 }
 
-static void fold_own(struct vgic_vcpu *v, unsigned id, uint64_t lr) {
+static inline void fold_own(struct vgic_vcpu *v, unsigned id, uint64_t lr) {
     uint32_t bit = 1u << id;
 
     if ((lr & VGIC_LR_HW) != 0) {
@@ -95,25 +98,23 @@ static uint32_t fold_outside(struct vgic_vcpu *v, unsigned count) {
 }
 
 /* All list registers of `v`; returns the SPI banks that have changed. */
-static uint32_t fold_all(struct vgic_vcpu *v, bool spi) {
-    unsigned outside = (unsigned)(v->hcr_in >> VGIC_HCR_EOICOUNT_SHIFT & 0x1fu);
+static inline uint32_t fold_all(struct vgic_vcpu *v, bool spi) {
     uint32_t touched = 0;
 
-    if ((v->ich_hcr & VGIC_HCR_LRENPIE) != 0 && outside != 0) {
-        touched = fold_outside(v, outside);
+    if ((v->ich_hcr & VGIC_HCR_LRENPIE) != 0 && v->hcr_in >> VGIC_HCR_EOICOUNT_SHIFT != 0) {
+        touched = fold_outside(v, (unsigned)(v->hcr_in >> VGIC_HCR_EOICOUNT_SHIFT & 0x1fu));
         v->hcr_write = true; /* the count in hardware is not 0 */
     }
     for (uint32_t used = v->lr_used; used != 0; used &= used - 1u) {
         unsigned i = vgic_ctz(used);
-        unsigned id;
+        unsigned id = VGIC_LR_VINTID(v->lr[i]);
 
         if ((v->lr_write >> i & 1u) == 0) {
             v->lr[i] = v->lr_in[i];
         }
-        id = VGIC_LR_VINTID(v->lr[i]);
         if (id < VGIC_FIRST_SPI) {
             fold_own(v, id, v->lr[i]);
-        } else if (spi && id < VGIC_FIRST_SPI + v->vm->n_spis) {
+        } else if (spi) {
             touched |= fold_spi(v, id, v->lr[i]);
         }
     }
@@ -157,10 +158,10 @@ void vgic_fold(struct vgic_vcpu *v) {
 struct fill {
     struct vgic_vcpu *v;
     uint32_t ctlr;
-    uint32_t own;                      /* wanted and not placed yet: own interrupts, */
-    uint32_t spi[VGIC_SPI_BANKS];      /* SPIs: the words of spi_words only */
-    uint32_t spi_words;
-    uint32_t used;
+    uint32_t forward;             /* of the own interrupts: vgic_forward() */
+    uint32_t own;                 /* own interrupts that want a list register */
+    uint32_t spi_words;           /* SPIs that do: which words of */
+    uint32_t spi[VGIC_SPI_BANKS];
 };
 
 /* Why an interrupt is chosen before another one, best first. */
@@ -179,27 +180,28 @@ static uint32_t make_key(enum rank rank, uint8_t prio, unsigned id) {
 }
 
 /*
- * The list register value for an interrupt of bank `b`; moves its latch. `link`: HW and pINTID.
- * `here`: if it is pending while active, this vCPU is the one to get it again.
+ * The list register value for interrupt `id` of bank `b`, of which `forward` are forwarded; moves
+ * its latch. `link`: HW and pINTID. `here`: it may be active and pending in the list register; if
+ * not, its EOI is told.
  */
-static uint64_t take(struct fill *f, struct vgic_bank *b, unsigned id, uint64_t link, bool here) {
+static inline uint64_t take(struct vgic_bank *b, unsigned id, uint32_t forward, uint64_t link,
+                            bool here) {
     uint32_t bit = 1u << id % 32u;
     uint64_t lr = id | (uint64_t)b->prio[id % 32u] << VGIC_LR_PRIO_SHIFT | link;
-    bool edge = (b->edge & bit) != 0;
-    bool pending = (vgic_forward(b, f->ctlr) & bit) != 0;
+    uint32_t pending = forward & bit;
+    uint32_t again = here && link == 0 ? b->edge & bit : 0; /* may be active and pending */
 
     if ((b->group & bit) != 0) {
         lr |= VGIC_LR_GROUP1;
     }
-    if (link == 0 && (!edge || !here)) {
+    if (link == 0 && again == 0) {
         lr |= VGIC_LR_EOI; /* look at the line, or for whom it is, again then */
     }
     if ((b->active & bit) != 0) {
         lr |= VGIC_LR_ACTIVE;
-        /* A level waits for that EOI; linked ones can't be active and pending (12.4.10). */
-        pending = pending && edge && here && link == 0;
+        pending &= again; /* a level waits for that EOI; linked ones can't be both (12.4.10) */
     }
-    if (pending) {
+    if (pending != 0) {
         lr |= VGIC_LR_PENDING;
         b->lr_soft |= b->latch & bit;
         b->latch &= ~bit;
@@ -208,61 +210,40 @@ static uint64_t take(struct fill *f, struct vgic_bank *b, unsigned id, uint64_t 
     return lr;
 }
 
-static void set_lr(struct fill *f, unsigned i, uint64_t lr) {
-    if (f->v->lr[i] != lr) {
-        f->v->lr[i] = lr;
-        f->v->lr_write |= 1u << i;
+static inline void set_lr(struct vgic_vcpu *v, unsigned i, uint64_t lr) {
+    if (v->lr[i] != lr) {
+        v->lr[i] = lr;
+        v->lr_write |= 1u << i;
     }
-    f->used |= 1u << i;
 }
 
 /*
- * Puts own interrupt `id` into list register `i`. A linked one that the guest made pending by register
- * goes without its link: the EOI has to be seen, as it may be pending again then, and what the link does
- * in hardware is then done by vgic_fill() (hw_phys).
+ * Puts own interrupt `id` into list register `i`. A linked one that the guest made pending by
+ * register goes without its link: the EOI has to be seen, as it may be pending again then, and
+ * vgic_fill() does what the link does in hardware (hw_phys).
  */
-static void place_own(struct fill *f, unsigned i, unsigned id) {
+static inline void place_own(const struct fill *f, unsigned i, unsigned id, bool here) {
     struct vgic_vcpu *v = f->v;
     uint64_t link = 0;
 
     if (((v->hw & ~v->own.latch) >> id & 1u) != 0) {
         link = VGIC_LR_HW | (uint64_t)v->hw_pintid[id] << VGIC_LR_PINTID_SHIFT;
     }
-    set_lr(f, i, take(f, &v->own, id, link, true));
-    f->own &= ~(1u << id);
+    set_lr(v, i, take(&v->own, id, f->forward, link, here));
 }
 
-static void place_spi(struct fill *f, unsigned i, unsigned w, unsigned n) {
+/* Puts SPI bit `n` of bank `w` into list register `i`. */
+static void place_spi(const struct fill *f, unsigned i, unsigned w, unsigned n, bool here) {
     struct vgic_vm *vm = f->v->vm;
     struct vgic_bank *b = &vm->spi[w];
-    bool here = true;
+    uint32_t forward = vgic_forward(b, f->ctlr);
 
-    if ((b->active >> n & 1u) != 0) {
-        here = vgic_route(vm, w * 32u + n) == f->v->index; /* the route changed since */
+    if ((b->active >> n & 1u) != 0 && vgic_route(vm, w * 32u + n) != f->v->index) {
+        here = false; /* the route changed since */
     }
     vgic_unassign(vm, w, n);
     vgic_hold(f->v, w, n);
-    set_lr(f, i, take(f, b, VGIC_FIRST_SPI + w * 32u + n, 0, here));
-    f->spi[w] &= ~(1u << n);
-}
-
-/* Puts INTID `id` into list register `i` if it is wanted there. */
-static bool place_id(struct fill *f, unsigned i, unsigned id) {
-    if (id < VGIC_FIRST_SPI) {
-        if ((f->own >> id & 1u) == 0) {
-            return false;
-        }
-        place_own(f, i, id);
-    } else {
-        unsigned w = (id - VGIC_FIRST_SPI) / 32u;
-
-        if (w >= VGIC_SPI_BANKS || (f->spi_words >> w & 1u) == 0 ||
-            (f->spi[w] >> id % 32u & 1u) == 0) {
-            return false;
-        }
-        place_spi(f, i, w, id % 32u);
-    }
-    return true;
+    set_lr(f->v, i, take(b, VGIC_FIRST_SPI + w * 32u + n, forward, 0, here));
 }
 
 /* Empties list register `i`, in hardware only where something would be seen of it. */
@@ -294,37 +275,21 @@ static bool all_fit(const struct fill *f) {
     return true;
 }
 
-/* The usual case. What is in a list register already stays there: mostly nothing is written. */
-static void fill_all(struct fill *f) {
-    struct vgic_vcpu *v = f->v;
-    uint32_t gone = 0;
+/* The usual case, in order of INTID. Returns how many list registers are in use. */
+static unsigned fill_all(const struct fill *f) {
+    unsigned i = 0;
 
-    for (uint32_t used = v->lr_used; used != 0; used &= used - 1u) {
-        unsigned i = vgic_ctz(used);
-
-        if (!place_id(f, i, VGIC_LR_VINTID(v->lr[i]))) {
-            gone |= 1u << i;
-        }
-    }
-    while (f->own != 0) {
-        unsigned i = vgic_ctz(~f->used);
-
-        gone &= ~(1u << i);
-        place_own(f, i, vgic_ctz(f->own));
+    for (uint32_t m = f->own; m != 0; m &= m - 1u) {
+        place_own(f, i++, vgic_ctz(m), true);
     }
     for (uint32_t words = f->spi_words; words != 0; words &= words - 1u) {
         unsigned w = vgic_ctz(words);
 
-        while (f->spi[w] != 0) {
-            unsigned i = vgic_ctz(~f->used);
-
-            gone &= ~(1u << i);
-            place_spi(f, i, w, vgic_ctz(f->spi[w]));
+        for (uint32_t m = f->spi[w]; m != 0; m &= m - 1u) {
+            place_spi(f, i++, w, vgic_ctz(m), true);
         }
     }
-    for (; gone != 0; gone &= gone - 1u) {
-        drop_lr(v, vgic_ctz(gone));
-    }
+    return i;
 }
 
 /* `key`, of group 1 or not, has no place. */
@@ -377,8 +342,7 @@ static void choose(struct choice *c, const struct vgic_vcpu *v, uint32_t key) {
 /* The wanted ones of a bank; the best pending one is kept back in *best for the end. */
 static void choose_bank(struct choice *c, const struct vgic_vcpu *v, const struct vgic_bank *b,
                         uint32_t wanted, unsigned base, uint32_t *best) {
-    uint32_t on = ((v->ich_vmcr & VGIC_VMCR_VENG1) != 0 ? b->group : 0u) |
-                  ((v->ich_vmcr & VGIC_VMCR_VENG0) != 0 ? ~b->group : 0u);
+    uint32_t on = vgic_groups_on(b, (uint32_t)v->ich_vmcr); /* VENG0, VENG1 */
 
     for (; wanted != 0; wanted &= wanted - 1u) {
         unsigned n = vgic_ctz(wanted);
@@ -406,7 +370,7 @@ static void choose_bank(struct choice *c, const struct vgic_vcpu *v, const struc
  * and NPIE makes progress; then active ones, whose EOI is cheap only there. Pending ones of a group
  * that the guest has off in its CPU interface come last: they must not block others (G19).
  */
-static uint64_t fill_best(struct fill *f) {
+static uint64_t fill_best(const struct fill *f) {
     struct vgic_vcpu *v = f->v;
     struct choice c = { .n = 0 };
     uint32_t best = UINT32_MAX;
@@ -422,9 +386,20 @@ static uint64_t fill_best(struct fill *f) {
         choose(&c, v, best & 0x00ffffffu); /* RANK_BEST */
     }
     for (unsigned i = 0; i < c.n; i++) {
-        (void)place_id(f, i, c.key[i] & 0xffffu);
-        if (c.key[i] >> 24 != RANK_ACTIVE) {
-            hcr |= is_group1(v, c.key[i] & 0xffffu) ? VGIC_HCR_VGRP1DIE : VGIC_HCR_VGRP0DIE;
+        unsigned id = c.key[i] & 0xffffu;
+        bool active = c.key[i] >> 24 == RANK_ACTIVE;
+
+        /*
+         * Not active and pending here: that may become pending without an exit, while its group is
+         * off, and then NPIE would be silent.
+         */
+        if (id < VGIC_FIRST_SPI) {
+            place_own(f, i, id, !active);
+        } else {
+            place_spi(f, i, (id - VGIC_FIRST_SPI) / 32u, id % 32u, !active);
+        }
+        if (!active) {
+            hcr |= is_group1(v, id) ? VGIC_HCR_VGRP1DIE : VGIC_HCR_VGRP0DIE;
         }
     }
     /* If the guest turns off the group of those inside, others have to get in: the DIE bits. */
@@ -448,23 +423,24 @@ static uint32_t wanted_spis(struct fill *f) {
 }
 
 /* Both locks held as needed. */
-static void fill_locked(struct fill *f) {
+static inline void fill_locked(struct fill *f) {
     struct vgic_vcpu *v = f->v;
-    uint64_t hcr = VGIC_HCR_EN;
+    uint64_t hcr = v->hcr_base;
+    unsigned used = v->n_lr;
 
-    /* With EOImode 1 another vCPU than its holder may deactivate an SPI: a trap shows that. */
-    if (v->tds && v->vm->n_vcpus > 1u) {
-        hcr |= VGIC_HCR_TDIR;
-    }
     vgic_take_new(v);
     f->ctlr = vgic_ctlr(v->vm);
-    f->own = vgic_forward(&v->own, f->ctlr) | v->own.active;
+    f->forward = vgic_forward(&v->own, f->ctlr);
+    f->own = f->forward | v->own.active;
     if (all_fit(f)) {
-        fill_all(f);
+        used = fill_all(f);
     } else {
         hcr |= fill_best(f);
     }
-    v->lr_used = f->used;
+    for (uint32_t gone = v->lr_used >> used; gone != 0; gone &= gone - 1u) {
+        drop_lr(v, used + vgic_ctz(gone));
+    }
+    v->lr_used = (1u << used) - 1u;
     if (v->ich_hcr != hcr) {
         v->ich_hcr = hcr;
         v->hcr_write = true;
@@ -473,21 +449,21 @@ static void fill_locked(struct fill *f) {
 }
 
 void vgic_fill(struct vgic_vcpu *v) {
-    struct fill f;
+    struct vgic_vm *vm = v->vm;
     uint32_t release;
+    struct fill f;
     bool spi;
 
     if (__atomic_load_n(&v->live, __ATOMIC_RELAXED) != 0) {
         return;
     }
     f.v = v;
-    f.used = 0;
     f.spi_words = 0;
     /* First the mark, then the look: a sender does it the other way round. */
     (void)__atomic_exchange_n(&v->dirty, 0u, __ATOMIC_ACQ_REL);
     spi = __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) != 0;
     if (spi) {
-        spin_lock(&v->vm->lock);
+        spin_lock(&vm->lock);
         f.spi_words = wanted_spis(&f);
     }
     spin_lock(&v->lock);
@@ -496,7 +472,66 @@ void vgic_fill(struct vgic_vcpu *v) {
     v->hw_phys &= ~release;
     spin_unlock(&v->lock);
     if (spi) {
-        spin_unlock(&v->vm->lock);
+        spin_unlock(&vm->lock);
+    }
+    for (; release != 0; release &= release - 1u) {
+        vgic_phys_deactivate(v, v->hw_pintid[vgic_ctz(release)]);
+    }
+}
+
+/*
+ * No SPI, nothing in other list registers than 0, and nothing left outside at the last fill. All
+ * that vgic_fold() and vgic_fill() would do then; false after the fold part if more than one is
+ * wanted.
+ */
+static inline bool refill_quick(struct vgic_vcpu *v, uint32_t *release) {
+    struct fill f = { .v = v };
+    bool one;
+
+    if (v->lr_used != 0) {
+        if ((v->lr_write & 1u) == 0) {
+            v->lr[0] = v->lr_in[0];
+        }
+        if (VGIC_LR_VINTID(v->lr[0]) < VGIC_FIRST_SPI) {
+            fold_own(v, VGIC_LR_VINTID(v->lr[0]), v->lr[0]);
+        }
+    }
+    vgic_merge_hw(v);
+    vgic_take_new(v);
+    f.forward = vgic_forward(&v->own, vgic_ctlr(v->vm));
+    f.own = f.forward | v->own.active;
+    one = (f.own & (f.own - 1u)) == 0;
+    if (!one) {
+        __atomic_store_n(&v->live, 0u, __ATOMIC_RELEASE);
+    } else if (f.own != 0) {
+        place_own(&f, 0, vgic_ctz(f.own), true);
+        v->lr_used = 1;
+    } else if (v->lr_used != 0) {
+        drop_lr(v, 0);
+        v->lr_used = 0;
+    }
+    *release = one ? v->hw_phys & ~(v->own.line | v->own.active) : 0;
+    v->hw_phys &= ~*release;
+    return one;
+}
+
+void vgic_refill(struct vgic_vcpu *v) {
+    uint32_t release;
+    bool done;
+
+    if (__atomic_load_n(&v->live, __ATOMIC_RELAXED) == 0 || v->lr_used > 1u ||
+        v->ich_hcr != v->hcr_base || __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) != 0) {
+        vgic_fold(v);
+        vgic_fill(v);
+        return;
+    }
+    (void)__atomic_exchange_n(&v->dirty, 0u, __ATOMIC_ACQ_REL);
+    spin_lock(&v->lock);
+    done = refill_quick(v, &release);
+    spin_unlock(&v->lock);
+    __atomic_store_n(&v->fold_seq, v->fold_seq + 1u, __ATOMIC_RELEASE);
+    if (!done) {
+        vgic_fill(v);
     }
     for (; release != 0; release &= release - 1u) {
         vgic_phys_deactivate(v, v->hw_pintid[vgic_ctz(release)]);
@@ -509,8 +544,7 @@ void vgic_fill(struct vgic_vcpu *v) {
 static bool bank_pending(const struct vgic_bank *b, uint32_t pending, uint64_t vmcr) {
     uint32_t pmr = (uint32_t)(vmcr >> VGIC_VMCR_VPMR_SHIFT & 0xffu);
 
-    pending &= ((vmcr & VGIC_VMCR_VENG1) != 0 ? b->group : 0u) |
-               ((vmcr & VGIC_VMCR_VENG0) != 0 ? ~b->group : 0u);
+    pending &= vgic_groups_on(b, (uint32_t)vmcr); /* VENG0, VENG1 */
     for (; pending != 0; pending &= pending - 1u) {
         if (b->prio[vgic_ctz(pending)] < pmr) {
             return true;
@@ -553,15 +587,6 @@ bool vgic_hw_active(struct vgic_vcpu *v, unsigned intid) {
 
     spin_lock(&v->lock);
     result = ((v->hw_phys & (v->own.line | v->own.active)) >> intid & 1u) != 0;
-    spin_unlock(&v->lock);
-    return result;
-}
-
-bool vgic_hw_held(struct vgic_vcpu *v, unsigned intid) {
-    bool result;
-
-    spin_lock(&v->lock);
-    result = ((v->own.line & ~v->own.active) >> intid & 1u) != 0;
     spin_unlock(&v->lock);
     return result;
 }

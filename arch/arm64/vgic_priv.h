@@ -75,9 +75,6 @@ unsigned vgic_route(const struct vgic_vm *vm, unsigned spi);
 void vgic_clear_active_own(struct vgic_vcpu *t, uint32_t bits, struct vgic_kicks *k);
 void vgic_clear_active_spi(struct vgic_vm *vm, unsigned w, uint32_t bits, struct vgic_kicks *k);
 
-/* What changes when linked interrupts fired or fell while live. v->lock held, not live. */
-void vgic_merge_hw(struct vgic_vcpu *v);
-
 static inline unsigned vgic_ctz(uint32_t bits) {
     return (unsigned)__builtin_ctz(bits);
 }
@@ -86,15 +83,26 @@ static inline uint32_t vgic_ctlr(const struct vgic_vm *vm) {
     return __atomic_load_n(&vm->ctlr, __ATOMIC_RELAXED);
 }
 
-/* The interrupts of a bank whose group is on in GICD_CTLR. */
-static inline uint32_t vgic_groups_on(const struct vgic_bank *b, uint32_t ctlr) {
-    return ((ctlr & VGIC_CTLR_GRP1) != 0 ? b->group : 0u) |
-           ((ctlr & VGIC_CTLR_GRP0) != 0 ? ~b->group : 0u);
+/* The interrupts of a bank whose group is on in GICD_CTLR or VMCR: bit 0 group 0, bit 1 group 1. */
+static inline uint32_t vgic_groups_on(const struct vgic_bank *b, uint32_t enables) {
+    uint32_t group1 = 0u - (enables >> 1 & 1u), group0 = 0u - (enables & 1u);
+
+    return (b->group & group1) | (~b->group & group0);
 }
 
 /* Pending, enabled, and their group is on: what the distributor forwards unless active (4.1). */
 static inline uint32_t vgic_forward(const struct vgic_bank *b, uint32_t ctlr) {
     return (b->latch | (b->line & ~b->edge)) & b->enable & vgic_groups_on(b, ctlr);
+}
+
+/* What linked interrupts did while the list registers were live. v->lock held, folded. */
+static inline void vgic_merge_hw(struct vgic_vcpu *v) {
+    if ((v->hw_low | v->hw_new) != 0) {
+        v->own.line = (v->own.line | v->hw_new) & ~v->hw_low;
+        v->hw_phys |= v->hw_new;
+        v->hw_low = 0;
+        v->hw_new = 0;
+    }
 }
 
 /* Takes SGIs that arrived without the lock into the bank. v->lock held. */

@@ -18,8 +18,7 @@ struct cpu cpus[MAX_CPUS];
 void exc_dispatch(struct exc_frame *f, unsigned vector);
 void el0_resume(void);
 
-static bool recorded(struct cpu *c, struct exc_frame *f, unsigned vector)
-{
+static bool recorded(struct cpu *c, struct exc_frame *f, unsigned vector) {
     if (!c->expect)
         return false;
     c->info.count++;
@@ -37,8 +36,7 @@ static bool recorded(struct cpu *c, struct exc_frame *f, unsigned vector)
     return true;
 }
 
-void exc_dispatch(struct exc_frame *f, unsigned vector)
-{
+void exc_dispatch(struct exc_frame *f, unsigned vector) {
     struct cpu *c = this_cpu();
     unsigned kind = vector & 3;
 
@@ -59,25 +57,23 @@ void exc_dispatch(struct exc_frame *f, unsigned vector)
     }
     if ((kind == 0 || kind == 3) && recorded(c, f, vector))
         return;
-    static const char *const kinds[] = { "sync", "irq", "fiq", "serror" };
+    static const char *const kinds[] = {"sync", "irq", "fiq", "serror"};
 
     die("%s vector %u cpu %u esr 0x%lx elr 0x%lx (image+0x%lx) far 0x%lx spsr 0x%lx lr 0x%lx",
         kinds[kind], vector, c->index, f->esr, f->elr, f->elr - (uintptr_t)_head, f->far, f->spsr,
         f->x[30]);
 }
 
-void exc_expect(void)
-{
+void exc_expect(void) {
     struct cpu *c = this_cpu();
 
-    c->info = (struct exc_info){ 0 };
+    c->info = (struct exc_info){0};
     __asm__ volatile("" : : : "memory");
     c->expect = true;
     __asm__ volatile("" : : : "memory");
 }
 
-struct exc_info exc_end(void)
-{
+struct exc_info exc_end(void) {
     struct cpu *c = this_cpu();
 
     dsb();
@@ -86,14 +82,13 @@ struct exc_info exc_end(void)
     return c->info;
 }
 
-struct exc_info code_exec(const uint32_t *insns, unsigned n, uint64_t regs[31])
-{
+struct exc_info code_exec(const uint32_t *insns, unsigned n, uint64_t regs[31]) {
     static uint32_t code[MAX_CPUS][16] __attribute__((aligned(64)));
     uint32_t *p = code[this_cpu()->index];
 
     for (unsigned i = 0; i < n && i < 15; i++)
         p[i] = insns[i];
-    p[n < 15 ? n : 15] = 0xd65f03c0u;   /* ret */
+    p[n < 15 ? n : 15] = 0xd65f03c0u; /* ret */
     code_sync(p, 64);
     exc_expect();
     insn_trampoline(regs, p);
@@ -103,30 +98,26 @@ struct exc_info code_exec(const uint32_t *insns, unsigned n, uint64_t regs[31])
     return e;
 }
 
-struct exc_info insn_exec(uint32_t insn, uint64_t regs[31])
-{
+struct exc_info insn_exec(uint32_t insn, uint64_t regs[31]) {
     return code_exec(&insn, 1, regs);
 }
 
-bool sysreg_get(uint32_t reg, uint64_t *value)
-{
-    uint64_t regs[31] = { 0 };
+bool sysreg_get(uint32_t reg, uint64_t *value) {
+    uint64_t regs[31] = {0};
     struct exc_info e = insn_exec(INSN_MRS(reg, 0), regs);
 
     *value = regs[0];
     return e.count == 0;
 }
 
-bool sysreg_set(uint32_t reg, uint64_t value)
-{
-    uint64_t regs[31] = { value };
+bool sysreg_set(uint32_t reg, uint64_t value) {
+    uint64_t regs[31] = {value};
     struct exc_info e = insn_exec(INSN_MSR(reg, 0), regs);
 
     return e.count == 0;
 }
 
-uint64_t el0_run(uint64_t (*fn)(uint64_t), uint64_t arg)
-{
+uint64_t el0_run(uint64_t (*fn)(uint64_t), uint64_t arg) {
     static uint8_t stack[PAGE] __attribute__((aligned(4096)));
     static bool mapped;
 

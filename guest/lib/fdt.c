@@ -5,37 +5,32 @@
  */
 #include "guest.h"
 
-#define FDT_MAGIC 0xd00dfeedu
+#define FDT_MAGIC      0xd00dfeedu
 #define FDT_BEGIN_NODE 1u
-#define FDT_END_NODE 2u
-#define FDT_PROP 3u
-#define FDT_NOP 4u
+#define FDT_END_NODE   2u
+#define FDT_PROP       3u
+#define FDT_NOP        4u
 
 const uint8_t *fdt;
 
-static uint32_t be32(const uint8_t *p)
-{
+static uint32_t be32(const uint8_t *p) {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-bool fdt_valid(void)
-{
+bool fdt_valid(void) {
     return fdt && ((uintptr_t)fdt & 7) == 0 && be32(fdt) == FDT_MAGIC;
 }
 
-uint32_t fdt_size(void)
-{
+uint32_t fdt_size(void) {
     return be32(fdt + 4);
 }
 
-static const uint8_t *structure(void)
-{
+static const uint8_t *structure(void) {
     return fdt + be32(fdt + 8);
 }
 
 /* Length of the token at p with everything that belongs to it. */
-static uint32_t token_length(const uint8_t *p)
-{
+static uint32_t token_length(const uint8_t *p) {
     switch (be32(p)) {
     case FDT_BEGIN_NODE:
         return (uint32_t)(4 + strlen((const char *)p + 4) + 1 + 3) & ~3u;
@@ -47,8 +42,7 @@ static uint32_t token_length(const uint8_t *p)
 }
 
 /* Does the node name match the path component of n characters? */
-static bool name_matches(const char *name, const char *component, size_t n)
-{
+static bool name_matches(const char *name, const char *component, size_t n) {
     bool unit = false;
 
     for (size_t i = 0; i < n; i++) {
@@ -60,8 +54,7 @@ static bool name_matches(const char *name, const char *component, size_t n)
     return name[n] == 0 || (!unit && name[n] == '@');
 }
 
-int fdt_find(const char *path, unsigned n)
-{
+int fdt_find(const char *path, unsigned n) {
     const uint8_t *base = structure();
     const char *want[8];
     size_t length[8];
@@ -79,7 +72,7 @@ int fdt_find(const char *path, unsigned n)
         }
         path += len;
     }
-    unsigned depth = 0, matched = 0;    /* matched: leading components equal at this place */
+    unsigned depth = 0, matched = 0; /* matched: leading components equal at this place */
 
     for (const uint8_t *p = base;; p += token_length(p)) {
         uint32_t token = be32(p);
@@ -105,8 +98,7 @@ int fdt_find(const char *path, unsigned n)
     }
 }
 
-const uint8_t *fdt_prop(int node, const char *name, uint32_t *len)
-{
+const uint8_t *fdt_prop(int node, const char *name, uint32_t *len) {
     const char *strings = (const char *)fdt + be32(fdt + 12);
 
     if (node < 0)
@@ -123,16 +115,14 @@ const uint8_t *fdt_prop(int node, const char *name, uint32_t *len)
     return NULL;
 }
 
-uint32_t fdt_u32(int node, const char *name, unsigned index, uint32_t otherwise)
-{
+uint32_t fdt_u32(int node, const char *name, unsigned index, uint32_t otherwise) {
     uint32_t len;
     const uint8_t *p = fdt_prop(node, name, &len);
 
     return p && len >= 4 * (index + 1) ? be32(p + (size_t)4 * index) : otherwise;
 }
 
-uint64_t fdt_cells(const uint8_t *p, unsigned cells)
-{
+uint64_t fdt_cells(const uint8_t *p, unsigned cells) {
     uint64_t v = 0;
 
     for (; cells; cells--, p += 4)
@@ -140,8 +130,7 @@ uint64_t fdt_cells(const uint8_t *p, unsigned cells)
     return v;
 }
 
-bool fdt_compatible(int node, const char *what)
-{
+bool fdt_compatible(int node, const char *what) {
     uint32_t len;
     const char *p = (const char *)fdt_prop(node, "compatible", &len);
 
@@ -152,15 +141,13 @@ bool fdt_compatible(int node, const char *what)
     return false;
 }
 
-const char *fdt_string(int node, const char *name)
-{
+const char *fdt_string(int node, const char *name) {
     const char *p = (const char *)fdt_prop(node, name, NULL);
 
     return p ? p : "";
 }
 
-uint64_t bootarg(const char *name, uint64_t otherwise)
-{
+uint64_t bootarg(const char *name, uint64_t otherwise) {
     const char *p = fdt_string(fdt_find("/chosen", 0), "bootargs");
     size_t n = strlen(name);
 
@@ -182,12 +169,10 @@ uint64_t bootarg(const char *name, uint64_t otherwise)
     return otherwise;
 }
 
-bool native(void)
-{
+bool native(void) {
     return bootarg("native", 0) != 0;
 }
 
-uint64_t scaled(uint64_t n)
-{
+uint64_t scaled(uint64_t n) {
     return n * bootarg("long", 1);
 }

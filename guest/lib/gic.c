@@ -7,15 +7,13 @@ unsigned gic_frames;
 
 #define RWP_DIST (1u << 31)
 
-static void wait_rwp(uint64_t addr, uint32_t bit)
-{
+static void wait_rwp(uint64_t addr, uint32_t bit) {
     while (read32(addr) & bit) {
     }
 }
 
 /* Walks all redistributor regions that the device tree names. */
-static void find_redists(void)
-{
+static void find_redists(void) {
     int node = -1;
     uint32_t len = 0;
 
@@ -48,8 +46,7 @@ static void find_redists(void)
     }
 }
 
-void gic_init(void)
-{
+void gic_init(void) {
     find_redists();
     write32(GICD_BASE + GICD_CTLR, 0);
     wait_rwp(GICD_BASE + GICD_CTLR, RWP_DIST);
@@ -71,8 +68,7 @@ void gic_init(void)
     wait_rwp(GICD_BASE + GICD_CTLR, RWP_DIST);
 }
 
-void gic_cpu_init(void)
-{
+void gic_cpu_init(void) {
     struct cpu *c = this_cpu();
     uint64_t rd = gic_redist[c->index];
 
@@ -98,33 +94,28 @@ void gic_cpu_init(void)
     isb();
 }
 
-uint64_t gic_reg(unsigned intid, unsigned block)
-{
+uint64_t gic_reg(unsigned intid, unsigned block) {
     uint64_t base = intid < 32 ? gic_redist[this_cpu()->index] + GICR_SGI : GICD_BASE;
 
     return base + block + 4ul * (intid / 32);
 }
 
-void gic_set(unsigned intid, unsigned block)
-{
+void gic_set(unsigned intid, unsigned block) {
     write32(gic_reg(intid, block), 1u << (intid % 32));
     dsb();
 }
 
-bool gic_get(unsigned intid, unsigned block)
-{
+bool gic_get(unsigned intid, unsigned block) {
     return read32(gic_reg(intid, block)) >> (intid % 32) & 1;
 }
 
-void gic_priority(unsigned intid, uint8_t priority)
-{
+void gic_priority(unsigned intid, uint8_t priority) {
     uint64_t base = intid < 32 ? gic_redist[this_cpu()->index] + GICR_SGI : GICD_BASE;
 
     write8(base + GICD_IPRIORITYR + intid, priority);
 }
 
-void gic_config(unsigned intid, bool edge)
-{
+void gic_config(unsigned intid, bool edge) {
     uint64_t base = intid < 32 ? gic_redist[this_cpu()->index] + GICR_SGI : GICD_BASE;
     uint64_t addr = base + GICD_ICFGR + 4ul * (intid / 16);
     uint32_t bit = 2u << (intid % 16 * 2), v = read32(addr);
@@ -132,18 +123,15 @@ void gic_config(unsigned intid, bool edge)
     write32(addr, edge ? v | bit : v & ~bit);
 }
 
-void gic_route(unsigned spi, uint64_t mpidr)
-{
+void gic_route(unsigned spi, uint64_t mpidr) {
     write64(GICD_BASE + GICD_IROUTER + 8ul * spi, mpidr);
 }
 
-void gic_enable(unsigned intid)
-{
+void gic_enable(unsigned intid) {
     gic_set(intid, GICD_ISENABLER);
 }
 
-void gic_disable(unsigned intid)
-{
+void gic_disable(unsigned intid) {
     gic_set(intid, GICD_ICENABLER);
     if (intid >= 32)
         wait_rwp(GICD_BASE + GICD_CTLR, RWP_DIST);
@@ -151,8 +139,7 @@ void gic_disable(unsigned intid)
         wait_rwp(gic_redist[this_cpu()->index] + GICR_CTLR, 1u << 3);
 }
 
-void gic_sgi(unsigned sgi, uint64_t mpidr)
-{
+void gic_sgi(unsigned sgi, uint64_t mpidr) {
     uint64_t v = (mpidr >> 32 & 0xff) << 48 | (mpidr >> 16 & 0xff) << 32 | (uint64_t)sgi << 24 |
                  (mpidr >> 8 & 0xff) << 16 | (mpidr >> 4 & 0xf) << 44 | 1ul << (mpidr & 0xf);
 
@@ -161,7 +148,6 @@ void gic_sgi(unsigned sgi, uint64_t mpidr)
     isb();
 }
 
-void gic_sgi_self(unsigned sgi)
-{
+void gic_sgi_self(unsigned sgi) {
     gic_sgi(sgi, cpus[this_cpu()->index].mpidr);
 }

@@ -4,8 +4,7 @@
 
 struct irq_state irqs[MAX_CPUS];
 
-static void handle_irq(struct exc_frame *f)
-{
+static void handle_irq(struct exc_frame *f) {
     struct irq_state *s = &irqs[this_cpu()->index];
     uint32_t id = gic_iar1();
 
@@ -31,8 +30,7 @@ static void handle_irq(struct exc_frame *f)
         gic_dir(id);
 }
 
-static void handle_fiq(struct exc_frame *f)
-{
+static void handle_fiq(struct exc_frame *f) {
     struct irq_state *s = &irqs[this_cpu()->index];
     uint32_t id = (uint32_t)read_sysreg(icc_iar0_el1) & 0xffffff;
 
@@ -48,8 +46,7 @@ static void handle_fiq(struct exc_frame *f)
     isb();
 }
 
-struct irq_state *irq_install(void)
-{
+struct irq_state *irq_install(void) {
     struct irq_state *s = &irqs[this_cpu()->index];
 
     irq_reset(s);
@@ -58,8 +55,7 @@ struct irq_state *irq_install(void)
     return s;
 }
 
-void irq_reset(struct irq_state *s)
-{
+void irq_reset(struct irq_state *s) {
     memset(s, 0, sizeof(*s));
     s->limit = 1000000;
 }

@@ -6,13 +6,13 @@
 #include "guest.h"
 
 struct irq_state {
-    volatile uint32_t count[128];       /* by INTID */
+    volatile uint32_t count[128]; /* by INTID */
     volatile uint32_t total, spurious, last;
     volatile uint32_t fiqs, fiq_last;
-    uint32_t limit;                     /* more than this many interrupts: the guest ends */
-    bool split;                         /* EOImode 1: DIR after EOI */
-    bool eoi_done;                      /* `during` did the EOI itself */
-    void (*during)(uint32_t id);        /* called between IAR and EOI */
+    uint32_t limit;              /* more than this many interrupts: the guest ends */
+    bool split;                  /* EOImode 1: DIR after EOI */
+    bool eoi_done;               /* `during` did the EOI itself */
+    void (*during)(uint32_t id); /* called between IAR and EOI */
 };
 
 extern struct irq_state irqs[MAX_CPUS];

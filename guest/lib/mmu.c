@@ -5,12 +5,12 @@
  */
 #include "guest.h"
 
-#define VALID 1ul
-#define TABLE 3ul
-#define PAGE_DESC 3ul
-#define AF (1ul << 10)
-#define SH_INNER (3ul << 8)
-#define ADDR_MASK 0x0000fffffffff000ul
+#define VALID      1ul
+#define TABLE      3ul
+#define PAGE_DESC  3ul
+#define AF         (1ul << 10)
+#define SH_INNER   (3ul << 8)
+#define ADDR_MASK  0x0000fffffffff000ul
 #define POOL_PAGES 64
 #define CLEAN_LINE 16ul
 
@@ -20,21 +20,18 @@ static uint64_t next_page;
 static struct spinlock pool_lock;
 uint64_t mmu_root, ram_base, ram_size;
 
-static uint64_t new_table(void)
-{
+static uint64_t new_table(void) {
     if (pool_used == POOL_PAGES)
         die("no page table left");
     return (uintptr_t)pool[pool_used++];
 }
 
 /* A leaf descriptor; device memory is never executable unless PTE_PXN is absent on purpose. */
-static uint64_t leaf(uint64_t pa, uint64_t attr, bool page)
-{
+static uint64_t leaf(uint64_t pa, uint64_t attr, bool page) {
     return pa | attr | AF | SH_INNER | (page ? PAGE_DESC : VALID);
 }
 
-uint64_t *mmu_entry(uint64_t root, uint64_t va, unsigned level)
-{
+uint64_t *mmu_entry(uint64_t root, uint64_t va, unsigned level) {
     uint64_t *table = (uint64_t *)root;
 
     for (unsigned l = 1;; l++) {
@@ -62,13 +59,11 @@ uint64_t *mmu_entry(uint64_t root, uint64_t va, unsigned level)
     }
 }
 
-void tlb_flush_all(void)
-{
+void tlb_flush_all(void) {
     __asm__ volatile("dsb ishst\n\ttlbi vmalle1is\n\tdsb ish\n\tisb" : : : "memory");
 }
 
-void cache_clean(const void *p, size_t n)
-{
+void cache_clean(const void *p, size_t n) {
     uintptr_t a = (uintptr_t)p & ~(CLEAN_LINE - 1);
 
     for (; a < (uintptr_t)p + n; a += CLEAN_LINE)
@@ -76,8 +71,7 @@ void cache_clean(const void *p, size_t n)
     dsb();
 }
 
-void code_sync(const void *p, size_t n)
-{
+void code_sync(const void *p, size_t n) {
     uintptr_t a = (uintptr_t)p & ~(CLEAN_LINE - 1);
 
     for (; a < (uintptr_t)p + n; a += CLEAN_LINE)
@@ -88,8 +82,7 @@ void code_sync(const void *p, size_t n)
     __asm__ volatile("dsb ish\n\tisb" : : : "memory");
 }
 
-void mmu_map_page_in(uint64_t root, uint64_t va, uint64_t pa, uint64_t attr)
-{
+void mmu_map_page_in(uint64_t root, uint64_t va, uint64_t pa, uint64_t attr) {
     uint64_t *e = mmu_entry(root, va, 3);
 
     if (*e & VALID) {
@@ -102,27 +95,23 @@ void mmu_map_page_in(uint64_t root, uint64_t va, uint64_t pa, uint64_t attr)
     isb();
 }
 
-void mmu_map_page(uint64_t va, uint64_t pa, uint64_t attr)
-{
+void mmu_map_page(uint64_t va, uint64_t pa, uint64_t attr) {
     mmu_map_page_in(mmu_root, va, pa, attr);
 }
 
-void mmu_unmap_page(uint64_t va)
-{
+void mmu_unmap_page(uint64_t va) {
     *mmu_entry(mmu_root, va, 3) = 0;
     tlb_flush_all();
 }
 
-uint64_t mmu_new_root(void)
-{
+uint64_t mmu_new_root(void) {
     uint64_t root = new_table();
 
     memcpy((void *)root, (void *)mmu_root, PAGE);
     return root;
 }
 
-void mmu_init(void)
-{
+void mmu_init(void) {
     uint64_t end = ram_base + ram_size;
 
     mmu_root = new_table();
@@ -144,13 +133,11 @@ void mmu_init(void)
         *mmu_entry(mmu_root, a, 3) = leaf(a, PTE_NORMAL | PTE_USER | PTE_RO, true);
 }
 
-bool mmu_is_on(void)
-{
+bool mmu_is_on(void) {
     return read_sysreg(sctlr_el1) & 1;
 }
 
-void mmu_on(void)
-{
+void mmu_on(void) {
     /* T0SZ 25, write-back inner shareable walks, TTBR1 off, 40-bit output or what there is */
     uint64_t pa = read_sysreg(id_aa64mmfr0_el1) & 7;
     uint64_t tcr = 25 | 1ul << 8 | 1ul << 10 | 3ul << 12 | 1ul << 23 | (pa > 2 ? 2 : pa) << 32;
@@ -161,20 +148,20 @@ void mmu_on(void)
     write_sysreg(ttbr1_el1, 0);
     isb();
     __asm__ volatile("dsb ish\n\ttlbi vmalle1\n\tdsb ish\n\tic iallu\n\tdsb ish\n\tisb"
-                     : : : "memory");
+                     :
+                     :
+                     : "memory");
     write_sysreg(sctlr_el1, read_sysreg(sctlr_el1) | 1 | 1ul << 2 | 1ul << 12);
     isb();
 }
 
-void mmu_off(void)
-{
+void mmu_off(void) {
     write_sysreg(sctlr_el1, read_sysreg(sctlr_el1) & ~(1ul | 1ul << 2));
     isb();
     __asm__ volatile("dsb ish\n\ttlbi vmalle1\n\tdsb ish\n\tisb" : : : "memory");
 }
 
-uint64_t ram_free_start(void)
-{
+uint64_t ram_free_start(void) {
     uint64_t a = (uintptr_t)_end, tree = (uintptr_t)fdt;
 
     if (tree >= a && tree + fdt_size() > a)
@@ -182,8 +169,7 @@ uint64_t ram_free_start(void)
     return (a + 0xffff) & ~0xfffful;
 }
 
-uint64_t alloc_pages(unsigned n)
-{
+uint64_t alloc_pages(unsigned n) {
     spin_lock(&pool_lock);
     if (!next_page)
         next_page = ram_free_start();

@@ -11,8 +11,7 @@
 static struct spinlock console_lock;
 static unsigned passed, failed, skipped;
 
-void uart_putc(char c)
-{
+void uart_putc(char c) {
     while (read32(UART_FR) & FR_TXFF) {
     }
     write32(UART_DR, (uint8_t)c);
@@ -23,14 +22,13 @@ struct out {
     size_t size, used;
 };
 
-static void put(struct out *o, char c)
-{
+static void put(struct out *o, char c) {
     if (o->used + 1 < o->size)
         o->buf[o->used++] = c;
 }
 
-static void put_number(struct out *o, uint64_t v, unsigned base, bool negative, int width, char pad)
-{
+static void put_number(struct out *o, uint64_t v, unsigned base, bool negative, int width,
+                       char pad) {
     char digits[24];
     int n = 0;
 
@@ -51,9 +49,8 @@ static void put_number(struct out *o, uint64_t v, unsigned base, bool negative, 
 }
 
 /* %d %u %x %c %s %p %%, with l, width and zero padding */
-static size_t vformat(char *buf, size_t size, const char *fmt, va_list ap)
-{
-    struct out o = { buf, size, 0 };
+static size_t vformat(char *buf, size_t size, const char *fmt, va_list ap) {
+    struct out o = {buf, size, 0};
 
     for (; *fmt; fmt++) {
         if (*fmt != '%') {
@@ -108,8 +105,7 @@ static size_t vformat(char *buf, size_t size, const char *fmt, va_list ap)
     return o.used;
 }
 
-int format(char *buf, size_t size, const char *fmt, ...)
-{
+int format(char *buf, size_t size, const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
@@ -119,8 +115,7 @@ int format(char *buf, size_t size, const char *fmt, ...)
 }
 
 /* One call prints whole: other CPUs wait. Without the MMU there is only one CPU. */
-static void vprint(const char *fmt, va_list ap)
-{
+static void vprint(const char *fmt, va_list ap) {
     char buf[256];
     size_t n = vformat(buf, sizeof(buf), fmt, ap);
     bool lock = mmu_is_on();
@@ -136,8 +131,7 @@ static void vprint(const char *fmt, va_list ap)
     write_sysreg(daif, daif);
 }
 
-void print(const char *fmt, ...)
-{
+void print(const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
@@ -145,8 +139,7 @@ void print(const char *fmt, ...)
     va_end(ap);
 }
 
-void tap_note(const char *fmt, ...)
-{
+void tap_note(const char *fmt, ...) {
     char buf[200];
     va_list ap;
 
@@ -156,8 +149,7 @@ void tap_note(const char *fmt, ...)
     print("# %s\n", buf);
 }
 
-bool tap_check(bool good, const char *name, uint64_t found, uint64_t expected)
-{
+bool tap_check(bool good, const char *name, uint64_t found, uint64_t expected) {
     __atomic_add_fetch(good ? &passed : &failed, 1, __ATOMIC_RELAXED);
     if (good)
         print("ok %s\n", name);
@@ -166,8 +158,7 @@ bool tap_check(bool good, const char *name, uint64_t found, uint64_t expected)
     return good;
 }
 
-bool check_range(const char *name, uint64_t found, uint64_t lo, uint64_t hi)
-{
+bool check_range(const char *name, uint64_t found, uint64_t lo, uint64_t hi) {
     bool good = found >= lo && found <= hi;
 
     __atomic_add_fetch(good ? &passed : &failed, 1, __ATOMIC_RELAXED);
@@ -178,20 +169,17 @@ bool check_range(const char *name, uint64_t found, uint64_t lo, uint64_t hi)
     return good;
 }
 
-void tap_skip(const char *name, const char *reason)
-{
+void tap_skip(const char *name, const char *reason) {
     __atomic_add_fetch(&skipped, 1, __ATOMIC_RELAXED);
     print("skip %s: %s\n", name, reason);
 }
 
-_Noreturn void tap_done(void)
-{
+_Noreturn void tap_done(void) {
     print("TESTS DONE: %u passed, %u failed, %u skipped\n", passed, failed, skipped);
     system_off();
 }
 
-_Noreturn void die(const char *fmt, ...)
-{
+_Noreturn void die(const char *fmt, ...) {
     char buf[200];
     va_list ap;
 

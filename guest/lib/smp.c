@@ -7,8 +7,7 @@ unsigned cpu_count;
 void guest_start(const uint8_t *tree);
 void secondary_start(struct cpu *c);
 
-static void find_machine(void)
-{
+static void find_machine(void) {
     int memory = fdt_find("/memory", 0), parent = fdt_find("/cpus", 0);
     const uint8_t *reg = fdt_prop(memory, "reg", NULL);
     unsigned cells = fdt_u32(parent, "#address-cells", 0, 1);
@@ -31,8 +30,7 @@ static void find_machine(void)
         die("no cpu in the device tree");
 }
 
-void guest_start(const uint8_t *tree)
-{
+void guest_start(const uint8_t *tree) {
     extern char stacks[];
 
     cpus[0].stack_top = (uintptr_t)stacks + STACK_SIZE;
@@ -43,14 +41,13 @@ void guest_start(const uint8_t *tree)
     find_machine();
     mmu_init();
     mmu_on();
-    print("# %s: %u cpus, %lu MiB at 0x%lx, image at 0x%lx, counter %lu Hz\n", test_name,
-          cpu_count, ram_size >> 20, ram_base, (uintptr_t)_head, freq());
+    print("# %s: %u cpus, %lu MiB at 0x%lx, image at 0x%lx, counter %lu Hz\n", test_name, cpu_count,
+          ram_size >> 20, ram_base, (uintptr_t)_head, freq());
     test_main();
     tap_done();
 }
 
-void secondary_start(struct cpu *c)
-{
+void secondary_start(struct cpu *c) {
     mmu_on();
     __atomic_add_fetch(&c->online, 1, __ATOMIC_RELEASE);
     c->fn(c->arg);
@@ -58,8 +55,7 @@ void secondary_start(struct cpu *c)
     die("CPU_OFF came back on cpu %u", c->index);
 }
 
-void smp_prepare(unsigned index, void (*fn)(uint64_t), uint64_t arg)
-{
+void smp_prepare(unsigned index, void (*fn)(uint64_t), uint64_t arg) {
     struct cpu *c = &cpus[index];
 
     c->fn = fn;
@@ -73,15 +69,13 @@ void smp_prepare(unsigned index, void (*fn)(uint64_t), uint64_t arg)
     cache_clean(&mmu_root, sizeof(mmu_root));
 }
 
-int64_t smp_start(unsigned index, void (*fn)(uint64_t), uint64_t arg)
-{
+int64_t smp_start(unsigned index, void (*fn)(uint64_t), uint64_t arg) {
     smp_prepare(index, fn, arg);
     return psci(PSCI_CPU_ON64, cpus[index].mpidr, (uintptr_t)secondary_entry,
                 (uintptr_t)&cpus[index]);
 }
 
-void smp_start_all(void (*fn)(uint64_t), uint64_t arg)
-{
+void smp_start_all(void (*fn)(uint64_t), uint64_t arg) {
     for (unsigned i = 1; i < cpu_count; i++) {
         uint32_t before = cpus[i].online;
         int64_t r = smp_start(i, fn, arg);
@@ -93,8 +87,7 @@ void smp_start_all(void (*fn)(uint64_t), uint64_t arg)
     }
 }
 
-bool smp_wait_off(unsigned index)
-{
+bool smp_wait_off(unsigned index) {
     struct cpu *c = &cpus[index];
 
     /* QEMU's own PSCI says "off" until a CPU that was started really runs. */
@@ -102,8 +95,7 @@ bool smp_wait_off(unsigned index)
            wait_for(psci(PSCI_AFFINITY_INFO64, cpus[index].mpidr, 0, 0) == 1, 5000000);
 }
 
-void smp_wait_all_off(void)
-{
+void smp_wait_all_off(void) {
     for (unsigned i = 1; i < cpu_count; i++) {
         if (!smp_wait_off(i))
             die("cpu %u is not off after 5 s", i);

@@ -3,8 +3,7 @@
 #include "guest.h"
 
 /* The empty asm keeps compilers from turning these loops into calls to themselves. */
-void *memset(void *d, int c, size_t n)
-{
+void *memset(void *d, int c, size_t n) {
     uint8_t *p = d;
     uint64_t word = 0x0101010101010101ul * (uint8_t)c;
 
@@ -23,8 +22,7 @@ void *memset(void *d, int c, size_t n)
     return d;
 }
 
-void *memcpy(void *d, const void *s, size_t n)
-{
+void *memcpy(void *d, const void *s, size_t n) {
     uint8_t *to = d;
     const uint8_t *from = s;
 
@@ -35,8 +33,7 @@ void *memcpy(void *d, const void *s, size_t n)
     return d;
 }
 
-int memcmp(const void *a, const void *b, size_t n)
-{
+int memcmp(const void *a, const void *b, size_t n) {
     const uint8_t *p = a, *q = b;
 
     for (; n; n--, p++, q++) {
@@ -46,8 +43,7 @@ int memcmp(const void *a, const void *b, size_t n)
     return 0;
 }
 
-size_t strlen(const char *s)
-{
+size_t strlen(const char *s) {
     size_t n = 0;
 
     while (s[n]) {
@@ -57,8 +53,7 @@ size_t strlen(const char *s)
     return n;
 }
 
-int strcmp(const char *a, const char *b)
-{
+int strcmp(const char *a, const char *b) {
     while (*a && *a == *b) {
         a++;
         b++;
@@ -67,33 +62,30 @@ int strcmp(const char *a, const char *b)
 }
 
 /* xorshift64*, as described by Marsaglia and Vigna; the state must not be zero. */
-uint64_t rng_next(struct rng *r)
-{
+uint64_t rng_next(struct rng *r) {
     r->s ^= r->s >> 12;
     r->s ^= r->s << 25;
     r->s ^= r->s >> 27;
     return r->s * 0x2545f4914f6cdd1dul;
 }
 
-void spin_lock(struct spinlock *l)
-{
+void spin_lock(struct spinlock *l) {
     uint32_t old, failed;
 
-    __asm__ volatile(
-        "1: ldaxr %w0, [%2]\n"
-        "   cbnz %w0, 1b\n"
-        "   stxr %w1, %w3, [%2]\n"
-        "   cbnz %w1, 1b\n"
-        : "=&r"(old), "=&r"(failed) : "r"(&l->locked), "r"(1) : "memory");
+    __asm__ volatile("1: ldaxr %w0, [%2]\n"
+                     "   cbnz %w0, 1b\n"
+                     "   stxr %w1, %w3, [%2]\n"
+                     "   cbnz %w1, 1b\n"
+                     : "=&r"(old), "=&r"(failed)
+                     : "r"(&l->locked), "r"(1)
+                     : "memory");
 }
 
-void spin_unlock(struct spinlock *l)
-{
+void spin_unlock(struct spinlock *l) {
     __atomic_store_n(&l->locked, 0, __ATOMIC_RELEASE);
 }
 
-void barrier_wait(struct barrier *b, uint32_t n)
-{
+void barrier_wait(struct barrier *b, uint32_t n) {
     uint32_t round = __atomic_load_n(&b->round, __ATOMIC_ACQUIRE);
 
     if (__atomic_add_fetch(&b->count, 1, __ATOMIC_ACQ_REL) == n) {

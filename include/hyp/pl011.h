@@ -12,13 +12,19 @@
 
 struct vm;
 
-#define VPL011_RX_FIFO 16u
+#define VPL011_FIFO 16u /* bytes, each direction */
 
 struct vpl011 {
     struct spinlock lock;
     uint32_t cr, lcr_h, ibrd, fbrd, ifls, imsc, ris, dmacr, ilpr, rsr;
-    uint8_t rx[VPL011_RX_FIFO];
+    uint8_t rx[VPL011_FIFO];
     unsigned rx_head, rx_count;
+    /*
+     * Bytes that the console had no room for. As deep as the hardware's FIFO: a driver may write as many
+     * as fit above the trigger level without a look at TXFF, and Linux does.
+     */
+    uint8_t tx[VPL011_FIFO];
+    unsigned tx_head, tx_count;
     bool line; /* level of its interrupt line as last told to the interrupt controller */
 };
 

@@ -8,14 +8,14 @@
 
 const char *const test_name = "entry";
 
-static void boot_protocol(void)
-{
+static void boot_protocol(void) {
     const struct entry_state *e = &entry_state;
 
     check_eq("B03-x0-is-dtb", e->x[0], (uintptr_t)fdt);
     check_true("B03-dtb-aligned-8", (e->x[0] & 7) == 0);
     check_range("B03-dtb-size", fdt_size(), 64, 2ul << 20);
-    check_true("B03-dtb-in-ram", e->x[0] >= ram_base && e->x[0] + fdt_size() <= ram_base + ram_size);
+    check_true("B03-dtb-in-ram",
+               e->x[0] >= ram_base && e->x[0] + fdt_size() <= ram_base + ram_size);
     check_true("B03-dtb-not-in-image",
                e->x[0] + fdt_size() <= (uintptr_t)_image || e->x[0] >= (uintptr_t)_end);
     check_eq("B03-x1-zero", e->x[1], 0);
@@ -39,21 +39,20 @@ static void boot_protocol(void)
         const uint8_t *stop = fdt_prop(chosen, "linux,initrd-end", &len);
         uint64_t to = stop ? fdt_cells(stop, len / 4) : 0;
 
-        check_true("B03-initrd-window",
-                   from < to && from >= ram_base && to <= ram_base + ram_size &&
-                       (to <= (uintptr_t)_image || from >= (uintptr_t)_end));
+        check_true("B03-initrd-window", from < to && from >= ram_base &&
+                                            to <= ram_base + ram_size &&
+                                            (to <= (uintptr_t)_image || from >= (uintptr_t)_end));
         tap_note("initrd 0x%lx..0x%lx", from, to);
     }
 
     /* Code that was written through the cache and synchronised is what runs. */
-    uint64_t regs[31] = { 7, 35 };
-    struct exc_info x = insn_exec(0x8b010000u, regs);       /* add x0, x0, x1 */
+    uint64_t regs[31] = {7, 35};
+    struct exc_info x = insn_exec(0x8b010000u, regs); /* add x0, x0, x1 */
 
     check_eq("B03-execute-after-sync", x.count ? 0 : regs[0], 42);
 }
 
-static void no_inherited_state(void)
-{
+static void no_inherited_state(void) {
     const struct entry_state *e = &entry_state;
     uint64_t bits = 0;
 
@@ -96,8 +95,7 @@ static void no_inherited_state(void)
 }
 
 /* State that an earlier guest may have left in registers which start.S does not record. */
-static void no_inherited_late_state(void)
-{
+static void no_inherited_late_state(void) {
     uint64_t v, bits = 0;
 
     for (unsigned i = 0; i < 4; i++) {
@@ -133,8 +131,8 @@ static void no_inherited_late_state(void)
     check_eq("T05-icc-pmr", read_sysreg(icc_pmr_el1), 0);
     check_eq("T05-icc-groups-off", read_sysreg(icc_igrpen0_el1) | read_sysreg(icc_igrpen1_el1), 0);
     check_eq("T05-icc-eoimode", read_sysreg(icc_ctlr_el1) & 2, 0);
-    check_eq("T05-icc-active-priorities",
-             read_sysreg(icc_ap1r0_el1) | read_sysreg(icc_ap0r0_el1), 0);
+    check_eq("T05-icc-active-priorities", read_sysreg(icc_ap1r0_el1) | read_sysreg(icc_ap0r0_el1),
+             0);
     check_eq("T05-icc-nothing-pending", read_sysreg(icc_hppir1_el1) & 0xffffff, INTID_NONE);
     check_eq("T05-gicd-off", read32(GICD_BASE + GICD_CTLR) & 3, 0);
     bits = 0;
@@ -148,8 +146,7 @@ static void no_inherited_late_state(void)
     check_eq("T05-no-ppi-pending-or-active", bits, 0);
 }
 
-static void placement(void)
-{
+static void placement(void) {
     /* The header's text_offset and magic, as this very image has them */
     uint64_t text_offset = *(const uint64_t *)(const void *)(_head + 8);
     uint32_t magic = *(const uint32_t *)(const void *)(_head + 56);
@@ -183,9 +180,8 @@ static void placement(void)
 }
 
 /* `found` one's position of the PPI in /timer: order sec, phys, virt, hyp */
-static void timer_node(void)
-{
-    static const uint32_t ppis[] = { 13, 14, 11, 10 };
+static void timer_node(void) {
+    static const uint32_t ppis[] = {13, 14, 11, 10};
     int node = fdt_find("/timer", 0);
 
     check_true("B05-timer", node >= 0 && fdt_compatible(node, "arm,armv8-timer"));
@@ -203,8 +199,7 @@ static void timer_node(void)
     }
 }
 
-static int by_compatible(const char *path, const char *what)
-{
+static int by_compatible(const char *path, const char *what) {
     for (unsigned i = 0;; i++) {
         int node = fdt_find(path, i);
 
@@ -213,10 +208,11 @@ static int by_compatible(const char *path, const char *what)
     }
 }
 
-static void device_tree(void)
-{
-    check_eq("B05-root-cells", fdt_u32(fdt_find("/", 0), "#address-cells", 0, 0) << 8 |
-                                   fdt_u32(fdt_find("/", 0), "#size-cells", 0, 0), 0x202);
+static void device_tree(void) {
+    check_eq("B05-root-cells",
+             fdt_u32(fdt_find("/", 0), "#address-cells", 0, 0) << 8 |
+                 fdt_u32(fdt_find("/", 0), "#size-cells", 0, 0),
+             0x202);
     timer_node();
 
     int node = by_compatible("/psci", "arm,psci-1.0");
@@ -260,9 +256,10 @@ static void device_tree(void)
         node = by_compatible("/uart", "arm,pl011");
     check_true("B05-pl011", node >= 0 && fdt_compatible(node, "arm,primecell"));
     check_eq("B05-pl011-base", fdt_u32(node, "reg", 1, 0), UART_BASE);
-    check_eq("B05-pl011-spi", fdt_u32(node, "interrupts", 0, 99) << 16 |
-                                  fdt_u32(node, "interrupts", 1, 99) << 8 |
-                                  fdt_u32(node, "interrupts", 2, 99), 0x000104);
+    check_eq("B05-pl011-spi",
+             fdt_u32(node, "interrupts", 0, 99) << 16 | fdt_u32(node, "interrupts", 1, 99) << 8 |
+                 fdt_u32(node, "interrupts", 2, 99),
+             0x000104);
     uint32_t len = 0;
 
     fdt_prop(node, "clocks", &len);
@@ -283,8 +280,7 @@ static void device_tree(void)
     }
 }
 
-void test_main(void)
-{
+void test_main(void) {
     boot_protocol();
     no_inherited_state();
     no_inherited_late_state();

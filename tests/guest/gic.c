@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The interrupt controller as one CPU sees it: SGIs, PPIs, redistributor handshake, groups, register
- * file. SPIs are in gic_spi.c, more CPUs in smp.c.
+ * The interrupt controller as one CPU sees it: SGIs, PPIs, redistributor handshake, groups,
+ * register file. SPIs are in gic_spi.c, more CPUs in smp.c.
  */
 #include "irq.h"
 
 const char *const test_name = "gic";
 
-#define RD (this_cpu()->gicr)
+#define RD        (this_cpu()->gicr)
 #define SGI_FRAME (RD + GICR_SGI)
-#define QUIET_US 200
+#define QUIET_US  200
 
 static struct irq_state *irq;
 
 /* All 16 SGIs to self, in groups 0 and 1, enabled and disabled. */
-static void g10_all_sgis(void)
-{
+static void g10_all_sgis(void) {
     unsigned wrong = 0, fiq_wrong = 0;
 
     write_sysreg(icc_igrpen0_el1, 1);
@@ -58,8 +57,7 @@ static void g10_all_sgis(void)
     write32(GICD_BASE + GICD_CTLR, read32(GICD_BASE + GICD_CTLR) & ~1u);
 }
 
-static void g15_waker(void)
-{
+static void g15_waker(void) {
     unsigned wrong = 0;
 
     write_sysreg(icc_igrpen1_el1, 0);
@@ -86,18 +84,17 @@ static void g15_waker(void)
 }
 
 /* Drivers initialise with all-ones and all-zero writes. */
-static void g17_bulk_writes(void)
-{
+static void g17_bulk_writes(void) {
     static const struct {
         unsigned block;
         const char *name;
-        uint32_t sgi_zero, sgi_ones;    /* expected after the writes, where it is defined */
+        uint32_t sgi_zero, sgi_ones; /* expected after the writes, where it is defined */
         bool exact;
     } blocks[] = {
-        { GICD_ICENABLER, "icenabler", 0, 0, true },
-        { GICD_ICPENDR, "icpendr", 0, 0, false },
-        { GICD_ICACTIVER, "icactiver", 0, 0, true },
-        { GICD_IGROUPR, "igroupr", 0, ~0u, true },
+        {GICD_ICENABLER, "icenabler", 0, 0, true},
+        {GICD_ICPENDR, "icpendr", 0, 0, false},
+        {GICD_ICACTIVER, "icactiver", 0, 0, true},
+        {GICD_IGROUPR, "igroupr", 0, ~0u, true},
     };
     char name[48];
 
@@ -150,8 +147,7 @@ static void g17_bulk_writes(void)
 }
 
 /* A pending interrupt of a disabled group is not acknowledged and blocks nobody. */
-static void g19_group_gating(void)
-{
+static void g19_group_gating(void) {
     irq_reset(irq);
     write32(SGI_FRAME + GICD_IGROUPR, ~1u);
     gic_priority(0, 0x10);
@@ -191,23 +187,21 @@ static void g19_group_gating(void)
 
 static volatile uint32_t order[16];
 
-static void note_order(uint32_t id)
-{
+static void note_order(uint32_t id) {
     if (irq->total <= 16)
         order[irq->total - 1] = id;
 }
 
 /* More pending than there are list registers, each with its own priority: highest first. */
-static void g19_priority_order(void)
-{
+static void g19_priority_order(void) {
     irq_reset(irq);
     irq->during = note_order;
     irq_disable();
     for (unsigned i = 0; i < 16; i++) {
-        gic_priority(i, (uint8_t)(0xf0 - 8 * i));       /* SGI 15 is the most urgent */
+        gic_priority(i, (uint8_t)(0xf0 - 8 * i)); /* SGI 15 is the most urgent */
         gic_sgi_self(i);
     }
-    write_sysreg(icc_pmr_el1, 0xb8);    /* lets only SGIs 8..15 through (priority < 0xb8) */
+    write_sysreg(icc_pmr_el1, 0xb8); /* lets only SGIs 8..15 through (priority < 0xb8) */
     isb();
     irq_enable();
     wait_for(irq->total >= 8, 100000);
@@ -228,12 +222,11 @@ static void g19_priority_order(void)
 }
 
 /* Nested: a more urgent SGI interrupts the handler of another one when that handler lets it. */
-static void urgent_inside(uint32_t id)
-{
+static void urgent_inside(uint32_t id) {
     if (id != 1)
         return;
-    gic_sgi_self(3);                    /* same priority: waits */
-    gic_sgi_self(2);                    /* more urgent: now */
+    gic_sgi_self(3); /* same priority: waits */
+    gic_sgi_self(2); /* more urgent: now */
     irq_enable();
     wait_for(irq->count[2] == 1, 100000);
     spin_us(20);
@@ -243,8 +236,7 @@ static void urgent_inside(uint32_t id)
     order[2] = (uint32_t)read_sysreg(icc_rpr_el1);
 }
 
-static void nested(void)
-{
+static void nested(void) {
     irq_reset(irq);
     irq->during = urgent_inside;
     gic_priority(2, 0x40);
@@ -275,12 +267,11 @@ static unsigned reg_count;
 static uint32_t before[MAX_REGS];
 
 static const unsigned block_offset[BLOCKS] = {
-    GICD_IGROUPR, GICD_ISENABLER, GICD_ICENABLER, GICD_ISPENDR, GICD_ICPENDR, GICD_ISACTIVER,
-    GICD_ICACTIVER, GICD_IPRIORITYR, GICD_ICFGR,
+    GICD_IGROUPR,   GICD_ISENABLER, GICD_ICENABLER,  GICD_ISPENDR, GICD_ICPENDR,
+    GICD_ISACTIVER, GICD_ICACTIVER, GICD_IPRIORITYR, GICD_ICFGR,
 };
 
-static void list_registers(void)
-{
+static void list_registers(void) {
     reg_count = 0;
     for (unsigned b = 0; b < BLOCKS; b++) {
         unsigned per = b < 7 ? 32 : b == 7 ? 4 : 16;
@@ -288,25 +279,24 @@ static void list_registers(void)
         for (unsigned i = 0; i < 64; i += per) {
             uint64_t base = i < 32 ? SGI_FRAME : GICD_BASE;
 
-            regs[reg_count++] = (struct reg){ base + block_offset[b] + 4ul * (i / per), b, i };
+            regs[reg_count++] = (struct reg){base + block_offset[b] + 4ul * (i / per), b, i};
         }
     }
     for (unsigned i = 60; i < 64; i++)
-        regs[reg_count++] = (struct reg){ GICD_BASE + GICD_IROUTER + 8ul * i, 9, i };
+        regs[reg_count++] = (struct reg){GICD_BASE + GICD_IROUTER + 8ul * i, 9, i};
 }
 
 /* Set and clear registers of the same kind show the same bits. */
-static bool same_state(const struct reg *a, const struct reg *b)
-{
+static bool same_state(const struct reg *a, const struct reg *b) {
     if (a->intid != b->intid)
         return false;
     if (a->block == b->block)
         return true;
-    return a->block >= 1 && a->block <= 6 && b->block <= 6 && (a->block + 1) / 2 == (b->block + 1) / 2;
+    return a->block >= 1 && a->block <= 6 && b->block <= 6 &&
+           (a->block + 1) / 2 == (b->block + 1) / 2;
 }
 
-static void g04_register_walk(void)
-{
+static void g04_register_walk(void) {
     unsigned strange = 0, dead = 0;
 
     irq_disable();
@@ -372,8 +362,7 @@ static void g04_register_walk(void)
     isb();
 }
 
-static void identification(void)
-{
+static void identification(void) {
     check_eq("G14-gicd-pidr2-arch-3", read32(GICD_BASE + GICD_PIDR2) >> 4 & 0xf, 3);
     check_eq("G14-gicr-pidr2-arch-3", read32(RD + GICD_PIDR2) >> 4 & 0xf, 3);
     check_eq("G14-gicd-ds", read32(GICD_BASE + GICD_CTLR) >> 6 & 1, 1);
@@ -386,8 +375,7 @@ static void identification(void)
     }
 }
 
-void test_main(void)
-{
+void test_main(void) {
     gic_init();
     gic_cpu_init();
     irq = irq_install();

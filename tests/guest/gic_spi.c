@@ -7,37 +7,34 @@
 
 const char *const test_name = "gic_spi";
 
-#define EDGE 60u            /* an SPI that no device drives */
-#define EDGE2 61u
+#define EDGE      60u /* an SPI that no device drives */
+#define EDGE2     61u
 #define UART_IMSC (UART_BASE + 0x38)
-#define UART_RIS (UART_BASE + 0x3c)
-#define UART_MIS (UART_BASE + 0x40)
-#define UART_TX 0x20u
-#define QUIET_US 100
+#define UART_RIS  (UART_BASE + 0x3c)
+#define UART_MIS  (UART_BASE + 0x40)
+#define UART_TX   0x20u
+#define QUIET_US  100
 
 static struct irq_state *irq;
 static uint32_t scratch;
 
-static void line_up(void)
-{
+static void line_up(void) {
     write32(UART_IMSC, UART_TX);
     dsb();
 }
 
-static void line_down(void)
-{
+static void line_down(void) {
     write32(UART_IMSC, 0);
     dsb();
 }
 
-static void fire(unsigned intid)
-{
+static void fire(unsigned intid) {
     gic_set(intid, GICD_ISPENDR);
 }
 
-/* Runs with interrupts on until `runs` of intid came (0: none awaited), then long enough for more. */
-static uint32_t let_come(unsigned intid, uint32_t runs)
-{
+/* Runs with interrupts on until `runs` of intid came (0: none awaited), then long enough for more.
+ */
+static uint32_t let_come(unsigned intid, uint32_t runs) {
     irq_enable();
     wait_for(irq->count[intid] >= runs, 100000);
     spin_us(QUIET_US);
@@ -45,29 +42,25 @@ static uint32_t let_come(unsigned intid, uint32_t runs)
     return irq->count[intid];
 }
 
-static void start(void (*during)(uint32_t))
-{
+static void start(void (*during)(uint32_t)) {
     irq_reset(irq);
     irq->during = during;
     irq->limit = 100000;
 }
 
-static void disable_enable(uint32_t id)
-{
+static void disable_enable(uint32_t id) {
     gic_disable(id);
     gic_enable(id);
 }
 
-static void disable_eoi_enable(uint32_t id)
-{
+static void disable_eoi_enable(uint32_t id) {
     gic_disable(id);
     gic_eoi1(id);
     gic_enable(id);
     irq->eoi_done = true;
 }
 
-static void disable_lower_eoi_enable(uint32_t id)
-{
+static void disable_lower_eoi_enable(uint32_t id) {
     gic_disable(id);
     line_down();
     gic_eoi1(id);
@@ -75,8 +68,7 @@ static void disable_lower_eoi_enable(uint32_t id)
     irq->eoi_done = true;
 }
 
-static uint32_t fire_many(unsigned intid, void (*during)(uint32_t), uint32_t times)
-{
+static uint32_t fire_many(unsigned intid, void (*during)(uint32_t), uint32_t times) {
     uint32_t stuck = 0;
 
     start(during);
@@ -89,8 +81,7 @@ static uint32_t fire_many(unsigned intid, void (*during)(uint32_t), uint32_t tim
     return stuck ? 0 : irq->count[intid];
 }
 
-static void g01_disable_while_active(void)
-{
+static void g01_disable_while_active(void) {
     /* the case proposes 10,000 */
     uint32_t times = (uint32_t)scaled(1000);
 
@@ -107,8 +98,8 @@ static void g01_disable_while_active(void)
     }
     irq_disable();
     check_eq("G01-level-disable-lower-eoi-enable", irq->count[INTID_UART], times);
-    check_eq("G01-nothing-active", gic_get(EDGE, GICD_ISACTIVER) | gic_get(INTID_UART, GICD_ISACTIVER),
-             0);
+    check_eq("G01-nothing-active",
+             gic_get(EDGE, GICD_ISACTIVER) || gic_get(INTID_UART, GICD_ISACTIVER), 0);
 
     /* Disabled while active and left so: stays quiet until enabled, then works. */
     start(gic_disable);
@@ -121,14 +112,12 @@ static void g01_disable_while_active(void)
     check_eq("G01-enabled-again-arrives", let_come(EDGE, 2), 2);
 }
 
-static void fire_again_once(uint32_t id)
-{
+static void fire_again_once(uint32_t id) {
     if (irq->count[id] == 1)
         fire(id);
 }
 
-static void fire_again_twice(uint32_t id)
-{
+static void fire_again_twice(uint32_t id) {
     if (irq->count[id] == 1) {
         fire(id);
         scratch = gic_get(id, GICD_ISPENDR) && gic_get(id, GICD_ISACTIVER);
@@ -136,8 +125,7 @@ static void fire_again_twice(uint32_t id)
     }
 }
 
-static void g06_pending_bookkeeping(void)
-{
+static void g06_pending_bookkeeping(void) {
     start(NULL);
     fire(EDGE);
     isb();
@@ -153,7 +141,7 @@ static void g06_pending_bookkeeping(void)
     check_eq("G06-active-and-pending-shown", scratch, 1);
 
     /* Random firing, masking and clearing of four SPIs; the case proposes 1e6. */
-    struct rng r = { 12345 };
+    struct rng r = {12345};
     uint32_t rounds = (uint32_t)scaled(2000), stuck = 0, early = 0;
 
     start(NULL);
@@ -167,19 +155,19 @@ static void g06_pending_bookkeeping(void)
         uint32_t seen = irq->count[spi];
 
         switch (x & 7) {
-        case 0:                         /* masked at the CPU */
+        case 0: /* masked at the CPU */
             irq_disable();
             fire(spi);
             early += irq->count[spi] != seen;
             irq_enable();
             break;
-        case 1:                         /* disabled, then enabled */
+        case 1: /* disabled, then enabled */
             gic_disable(spi);
             fire(spi);
             early += irq->count[spi] != seen;
             gic_enable(spi);
             break;
-        case 2:                         /* taken back while masked: must not come */
+        case 2: /* taken back while masked: must not come */
             irq_disable();
             fire(spi);
             gic_set(spi, GICD_ICPENDR);
@@ -200,8 +188,7 @@ static void g06_pending_bookkeeping(void)
         gic_disable(EDGE + i);
 }
 
-static void g07_raised_while_disabled(void)
-{
+static void g07_raised_while_disabled(void) {
     start(NULL);
     gic_disable(EDGE);
     fire(EDGE);
@@ -229,27 +216,23 @@ static void g07_raised_while_disabled(void)
     check_eq("G07-level-software-cleared", let_come(INTID_UART, 0), 1);
 }
 
-static void lower_at_third(uint32_t id)
-{
+static void lower_at_third(uint32_t id) {
     if (irq->count[id] == 3)
         line_down();
 }
 
-static void lower_now(uint32_t id)
-{
+static void lower_now(uint32_t id) {
     (void)id;
     line_down();
 }
 
-static void lower_and_raise(uint32_t id)
-{
+static void lower_and_raise(uint32_t id) {
     line_down();
     if (irq->count[id] == 1)
         line_up();
 }
 
-static void g12_level_after_eoi(void)
-{
+static void g12_level_after_eoi(void) {
     start(lower_at_third);
     line_up();
     check_eq("G12-line-high-through-eoi", let_come(INTID_UART, 3), 3);
@@ -272,7 +255,8 @@ static void g12_level_after_eoi(void)
     }
     check_eq("G12-repeated", wrong, 0);
 
-    /* The line goes up while masked and is looked at by polling only: acknowledge without exception */
+    /* The line goes up while masked and is looked at by polling only: acknowledge without exception
+     */
     start(NULL);
     line_up();
     check_true("G12-isr-shows-line", wait_for(read_sysreg(isr_el1) & 0x80, 100000));
@@ -281,16 +265,14 @@ static void g12_level_after_eoi(void)
     check_eq("G12-iar-spurious-after-lowering", gic_iar1(), INTID_NONE);
 }
 
-static void rearm(uint32_t id)
-{
+static void rearm(uint32_t id) {
     if (id == INTID_VTIMER)
         write_sysreg(cntv_ctl_el0, 0);
     isb();
 }
 
 /* EOImode 1 with an SPI pending below: the timer's deactivation must not be lost. */
-static void g20_timer_with_pending_spi(void)
-{
+static void g20_timer_with_pending_spi(void) {
     uint32_t times = (uint32_t)scaled(1000), stuck = 0, early = 0;
 
     for (unsigned variant = 0; variant < 2; variant++) {
@@ -300,7 +282,7 @@ static void g20_timer_with_pending_spi(void)
         gic_priority(INTID_VTIMER, 0x40);
         gic_priority(EDGE, 0xc0);
         gic_set(INTID_VTIMER, GICD_ISENABLER);
-        write_sysreg(icc_pmr_el1, 0x80);        /* the SPI stays pending */
+        write_sysreg(icc_pmr_el1, 0x80); /* the SPI stays pending */
         isb();
         fire(EDGE);
         /* variant 1: an active SPI that waits for its DIR as well */
@@ -341,8 +323,7 @@ static void g20_timer_with_pending_spi(void)
 }
 
 /* P21: an SPI wakes a CPU that waits, by either way of making it pending. */
-static void p21_wakes(void)
-{
+static void p21_wakes(void) {
     start(lower_now);
     line_down();
     irq_enable();
@@ -362,14 +343,12 @@ static void p21_wakes(void)
 /* More SPIs at once than list registers, in priority order. */
 static volatile uint32_t order[12];
 
-static void note_order(uint32_t id)
-{
+static void note_order(uint32_t id) {
     if (irq->total <= ARRAY_SIZE(order))
         order[irq->total - 1] = id;
 }
 
-static void overflow(void)
-{
+static void overflow(void) {
     unsigned right = 0;
 
     start(note_order);
@@ -393,8 +372,7 @@ static void overflow(void)
         gic_disable(63 - i);
 }
 
-void test_main(void)
-{
+void test_main(void) {
     gic_init();
     gic_cpu_init();
     irq = irq_install();

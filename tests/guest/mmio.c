@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Accesses to emulated devices: widths and sign extension (B09), instructions whose trap carries no
- * syndrome (G16), every offset of the register windows (G14). The UART's own behaviour is in uart.c.
+ * syndrome (G16), every offset of the register windows (G14). The UART's own behaviour is in
+ * uart.c.
  */
 #include "guest.h"
 
 const char *const test_name = "mmio";
 
-#define UART_DR UART_BASE
-#define UART_FR (UART_BASE + 0x18)
+#define UART_DR   UART_BASE
+#define UART_FR   (UART_BASE + 0x18)
 #define UART_IBRD (UART_BASE + 0x24)
 
 /* Rt = x0, Rn = x1 in all of these */
-#define LDRB_W 0x39400020u
-#define LDRH_W 0x79400020u
-#define LDR_W 0xb9400020u
-#define LDR_X 0xf9400020u
-#define LDRSB_W 0x39c00020u
-#define LDRSB_X 0x39800020u
-#define LDRSH_W 0x79c00020u
-#define LDRSH_X 0x79800020u
-#define LDRSW_X 0xb9800020u
-#define LDUR_W 0xb8400020u
-#define LDR_W_REG 0xb8626820u           /* [x1, x2] */
-#define LDAR_W 0x88dffc20u
+#define LDRB_W    0x39400020u
+#define LDRH_W    0x79400020u
+#define LDR_W     0xb9400020u
+#define LDR_X     0xf9400020u
+#define LDRSB_W   0x39c00020u
+#define LDRSB_X   0x39800020u
+#define LDRSH_W   0x79c00020u
+#define LDRSH_X   0x79800020u
+#define LDRSW_X   0xb9800020u
+#define LDUR_W    0xb8400020u
+#define LDR_W_REG 0xb8626820u /* [x1, x2] */
+#define LDAR_W    0x88dffc20u
 #define LDR_W_XZR 0xb940003fu
 
-static void load(const char *name, uint32_t insn, uint64_t addr, uint64_t expected)
-{
-    uint64_t regs[31] = { 0xa5a5a5a5a5a5a5a5ul, addr };
+static __attribute__((noinline)) void load(const char *name, uint32_t insn, uint64_t addr,
+                                           uint64_t expected) {
+    uint64_t regs[31] = {0xa5a5a5a5a5a5a5a5ul, addr};
     struct exc_info e = insn_exec(insn, regs);
 
     if (e.count)
@@ -37,12 +38,11 @@ static void load(const char *name, uint32_t insn, uint64_t addr, uint64_t expect
         check_eq(name, regs[0], expected);
 }
 
-static void b09_widths(void)
-{
+static __attribute__((noinline)) void b09_widths(void) {
     uint64_t prio = GICD_BASE + GICD_IPRIORITYR + 60;
 
     for (unsigned i = 0; i < 4; i++)
-        gic_priority(60 + i, (uint8_t)(0x80 + 0x20 * i));       /* 80 a0 c0 e0 */
+        gic_priority(60 + i, (uint8_t)(0x80 + 0x20 * i)); /* 80 a0 c0 e0 */
     for (unsigned lane = 0; lane < 4; lane++) {
         uint64_t v = 0x80 + 0x20 * lane;
         char name[40];
@@ -59,11 +59,11 @@ static void b09_widths(void)
     load("B09-ldur-w", LDUR_W, prio, 0xe0c0a080);
     load("B09-ldar-w", LDAR_W, prio, 0xe0c0a080);
 
-    uint64_t regs[31] = { 1, prio - 16, 16 };
+    uint64_t regs[31] = {1, prio - 16, 16};
 
     insn_exec(LDR_W_REG, regs);
     check_eq("B09-ldr-register-offset", regs[0], 0xe0c0a080);
-    uint64_t kept[31] = { 0x1234, prio };
+    uint64_t kept[31] = {0x1234, prio};
 
     insn_exec(LDR_W_XZR, kept);
     check_eq("B09-ldr-to-zero-register", kept[0], 0x1234);
@@ -82,9 +82,9 @@ static void b09_widths(void)
     check_eq("B09-strb-lane-1", read32(prio), 0xe0c04080);
     write8(prio + 3, 0);
     check_eq("B09-strb-lane-3", read32(prio), 0x00c04080);
-    uint64_t zero[31] = { 7, prio };
+    uint64_t zero[31] = {7, prio};
 
-    insn_exec(0xb900003fu, zero);       /* str wzr, [x1] */
+    insn_exec(0xb900003fu, zero); /* str wzr, [x1] */
     check_eq("B09-str-wzr", read32(prio), 0);
 
     uint64_t typer = gic_redist[0] + GICR_TYPER, whole = read64(typer);
@@ -95,10 +95,9 @@ static void b09_widths(void)
 }
 
 /* An instruction without syndrome either does its work or is an external abort: nothing between. */
-static void no_syndrome(const char *name, const uint32_t *code, unsigned n, uint64_t regs[31],
-                        uint64_t addr, uint64_t expected)
-{
-    uint64_t base = regs[1];
+static void no_syndrome(const char *name, const uint32_t *code, unsigned n, uint64_t addr,
+                        uint64_t expected) {
+    uint64_t regs[31] = {0, addr};
     struct exc_info e = code_exec(code, n, regs);
     char full[64];
 
@@ -113,36 +112,35 @@ static void no_syndrome(const char *name, const uint32_t *code, unsigned n, uint
     format(full, sizeof(full), "G16-%s-far-elr", name);
     tap_check(e.far >= addr && e.far < addr + 16 && e.elr < 4ul * n, full, e.far, addr);
     format(full, sizeof(full), "G16-%s-base-kept", name);
-    check_eq(full, regs[1], base);
+    check_eq(full, regs[1], addr);
 }
 
-#define TRY(name, addr, expected, ...) do { \
-    const uint32_t code_[] = { __VA_ARGS__ }; \
-    uint64_t regs_[31] = { 0, addr }; \
-    no_syndrome(name, code_, ARRAY_SIZE(code_), regs_, addr, expected); \
-} while (0)
+#define TRY(name, addr, expected, ...)                                                             \
+    do {                                                                                           \
+        static const uint32_t code_[] = {__VA_ARGS__};                                             \
+        no_syndrome(name, code_, ARRAY_SIZE(code_), addr, expected);                               \
+    } while (0)
 
-static void g16_no_syndrome(void)
-{
+static __attribute__((noinline)) void g16_no_syndrome(void) {
     uint64_t gicd = GICD_BASE + GICD_TYPER, gicr = gic_redist[0] + GICR_TYPER;
     uint64_t typer = read32(gicd), rtyper = read64(gicr), fr = read32(UART_FR);
     uint64_t prio = GICD_BASE + GICD_IPRIORITYR + 56;
 
-    TRY("ldp-w-gicd", gicd, typer, 0x29400820u);                /* ldp w0, w2, [x1] */
+    TRY("ldp-w-gicd", gicd, typer, 0x29400820u); /* ldp w0, w2, [x1] */
     TRY("ldp-w-gicr", gicr, rtyper & 0xffffffff, 0x29400820u);
-    TRY("ldp-x-gicr", gicr, rtyper, 0xa9400820u);               /* ldp x0, x2, [x1] */
+    TRY("ldp-x-gicr", gicr, rtyper, 0xa9400820u); /* ldp x0, x2, [x1] */
     TRY("ldp-w-uart", UART_FR, fr, 0x29400820u);
-    TRY("ldr-post-gicd", gicd, typer, 0xb8404420u);             /* ldr w0, [x1], #4 */
-    TRY("ldr-post-x-gicr", gicr, rtyper, 0xf8408420u);          /* ldr x0, [x1], #8 */
-    TRY("ldr-pre-uart", UART_FR - 4, fr, 0xb8404c20u);          /* ldr w0, [x1, #4]! */
+    TRY("ldr-post-gicd", gicd, typer, 0xb8404420u);    /* ldr w0, [x1], #4 */
+    TRY("ldr-post-x-gicr", gicr, rtyper, 0xf8408420u); /* ldr x0, [x1], #8 */
+    TRY("ldr-pre-uart", UART_FR - 4, fr, 0xb8404c20u); /* ldr w0, [x1, #4]! */
     TRY("ldr-post-uart", UART_FR, fr, 0xb8404420u);
-    TRY("ldr-s-gicd", gicd, typer, 0xbd400020u, 0x1e260000u);   /* ldr s0; fmov w0, s0 */
-    TRY("ldr-d-gicr", gicr, rtyper, 0xfd400020u, 0x9e660000u);  /* ldr d0; fmov x0, d0 */
+    TRY("ldr-s-gicd", gicd, typer, 0xbd400020u, 0x1e260000u);  /* ldr s0; fmov w0, s0 */
+    TRY("ldr-d-gicr", gicr, rtyper, 0xfd400020u, 0x9e660000u); /* ldr d0; fmov x0, d0 */
     TRY("ldr-q-gicr", gicr & ~15ul, read64(gicr & ~15ul), 0x3dc00020u, 0x9e660000u);
     TRY("ldr-s-uart", UART_FR, fr, 0xbd400020u, 0x1e260000u);
-    TRY("ldxr-gicd", gicd, typer, 0x885f7c20u, 0xd5033f5fu);    /* ldxr; clrex */
+    TRY("ldxr-gicd", gicd, typer, 0x885f7c20u, 0xd5033f5fu); /* ldxr; clrex */
     TRY("ldnp-gicd", gicd, typer, 0x28400820u);
-    TRY("ld1-gicr", gicr, rtyper & 0xffffffff, 0x0d408020u, 0x0e043c00u);   /* ld1 {v0.s}[0]; umov */
+    TRY("ld1-gicr", gicr, rtyper & 0xffffffff, 0x0d408020u, 0x0e043c00u); /* ld1 {v0.s}[0]; umov */
 
     /* stores: afterwards either the new or, with an abort, the old value is there */
     static const struct {
@@ -150,14 +148,14 @@ static void g16_no_syndrome(void)
         uint32_t insn;
         uint64_t x0, expected;
     } stores[] = {
-        { "str-post", 0xb8004420u, 0x10203040, 0x10203040 },    /* str w0, [x1], #4 */
-        { "stp-w", 0x29000820u, 0x50607080, 0x50607080 },       /* stp w0, w2, [x1] */
-        { "str-s", 0xbd000020u, 0, 0 },                         /* str s0, [x1] */
+        {"str-post", 0xb8004420u, 0x10203040, 0x10203040}, /* str w0, [x1], #4 */
+        {"stp-w", 0x29000820u, 0x50607080, 0x50607080},    /* stp w0, w2, [x1] */
+        {"str-s", 0xbd000020u, 0, 0},                      /* str s0, [x1] */
     };
 
     for (unsigned i = 0; i < ARRAY_SIZE(stores); i++) {
-        uint64_t regs[31] = { stores[i].x0, prio, 0x90a0b0c0 };
-        const uint32_t code[] = { 0x2f00e400u, stores[i].insn };        /* movi d0, #0 */
+        uint64_t regs[31] = {stores[i].x0, prio, 0x90a0b0c0};
+        const uint32_t code[] = {0x2f00e400u, stores[i].insn}; /* movi d0, #0 */
         char name[40];
 
         write32(prio, 0xf8f8f8f8);
@@ -178,13 +176,13 @@ static void g16_no_syndrome(void)
         const char *name;
         uint32_t insn;
     } upkeep[] = {
-        { "dc-civac", 0xd50b7e21u }, { "dc-cvac", 0xd50b7a21u }, { "dc-cvau", 0xd50b7b21u },
-        { "dc-ivac", 0xd5087621u }, { "ic-ivau", 0xd50b7521u }, { "prfm", 0xf9800020u },
-        { "at-s1e1r", 0xd5087801u }, { "dc-zva", 0xd50b7421u },
+        {"dc-civac", 0xd50b7e21u}, {"dc-cvac", 0xd50b7a21u}, {"dc-cvau", 0xd50b7b21u},
+        {"dc-ivac", 0xd5087621u},  {"ic-ivau", 0xd50b7521u}, {"prfm", 0xf9800020u},
+        {"at-s1e1r", 0xd5087801u}, {"dc-zva", 0xd50b7421u},
     };
 
     for (unsigned i = 0; i < ARRAY_SIZE(upkeep); i++) {
-        uint64_t regs[31] = { 0, GICD_BASE + 0x40 };
+        uint64_t regs[31] = {0, GICD_BASE + 0x40};
         struct exc_info e = insn_exec(upkeep[i].insn, regs);
         char name[40];
 
@@ -199,8 +197,7 @@ struct sweep {
 };
 
 /* One access; any outcome but a synchronous data abort counts as strange. */
-static void poke(struct sweep *s, uint64_t addr, unsigned size, bool write, uint64_t value)
-{
+static void poke(struct sweep *s, uint64_t addr, unsigned size, bool write, uint64_t value) {
     struct cpu *c = this_cpu();
 
     exc_expect();
@@ -215,8 +212,10 @@ static void poke(struct sweep *s, uint64_t addr, unsigned size, bool write, uint
             write64(addr, value);
         s->writes++;
     } else {
-        uint64_t v = size == 1 ? read8(addr) : size == 2 ? read16(addr)
-                                           : size == 4 ? read32(addr) : read64(addr);
+        uint64_t v = size == 1   ? read8(addr)
+                     : size == 2 ? read16(addr)
+                     : size == 4 ? read32(addr)
+                                 : read64(addr);
         s->reads++;
         s->nonzero += c->info.count == 0 && v != 0;
     }
@@ -228,8 +227,7 @@ static void poke(struct sweep *s, uint64_t addr, unsigned size, bool write, uint
 }
 
 /* Registers whose writes have an effect of their own that the rest of the test could not bear. */
-static bool leave_alone(uint64_t addr)
-{
+static bool leave_alone(uint64_t addr) {
     /* the UART's data; LPI tables and commands of a controller that has them */
     return (addr >= UART_BASE && addr < UART_BASE + 8) ||
            (addr >= GICR_BASE && addr < GICR_BASE + 0x20000ul * 256 && (addr & 0x1ffff) < 0x14) ||
@@ -237,10 +235,9 @@ static bool leave_alone(uint64_t addr)
             (addr & 0x1ffff) < 0x80);
 }
 
-static void sweep_window(const char *what, uint64_t base, uint64_t size)
-{
-    struct sweep s = { 0 };
-    struct rng r = { base + 1 };
+static void sweep_window(const char *what, uint64_t base, uint64_t size) {
+    struct sweep s = {0};
+    struct rng r = {base + 1};
     bool all = bootarg("long", 1) > 1;
     char name[64];
 
@@ -268,8 +265,7 @@ static void sweep_window(const char *what, uint64_t base, uint64_t size)
     check_eq(name, s.strange, 0);
 }
 
-static void g14_windows(void)
-{
+static __attribute__((noinline)) void g14_windows(void) {
     char name[32];
 
     __asm__ volatile("msr daifset, #0xf");
@@ -281,7 +277,7 @@ static void g14_windows(void)
     }
     /* the UART's interrupt mask and control may be anything now */
     uint32_t saved[6];
-    static const unsigned keep[6] = { 0x24, 0x28, 0x2c, 0x30, 0x34, 0x38 };
+    static const unsigned keep[6] = {0x24, 0x28, 0x2c, 0x30, 0x34, 0x38};
 
     for (unsigned i = 0; i < 6; i++)
         saved[i] = read32(UART_BASE + keep[i]);
@@ -291,7 +287,7 @@ static void g14_windows(void)
     for (uint64_t o = 4; o < 0x1000; o += 4)
         reads += read32(UART_BASE + o) != 0;
     struct exc_info e = exc_end();
-    struct rng r = { 99 };
+    struct rng r = {99};
 
     exc_expect();
     for (unsigned i = 0; i < 2000; i++) {
@@ -321,8 +317,7 @@ static void g14_windows(void)
     gic_eoi1(3);
 }
 
-void test_main(void)
-{
+void test_main(void) {
     gic_init();
     gic_cpu_init();
     b09_widths();

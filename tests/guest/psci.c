@@ -1,40 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * PSCI: arguments (C13), the on/off cycle and its state (C03), success means that the CPU comes (C06),
- * two callers at once (C01), WFI as a CPU's first act (C12). Wants 3 CPUs for all of it.
+ * PSCI: arguments (C13), the on/off cycle and its state (C03), success means that the CPU comes
+ * (C06), two callers at once (C01), WFI as a CPU's first act (C12). Wants 3 CPUs for all of it.
+ * Boot argument rounds: how often each of C03 and C01 is done (default 40 and 100).
  */
 #include "irq.h"
 
 const char *const test_name = "psci";
 
-static volatile uint32_t stay;              /* secondaries stay on while this is set */
+static volatile uint32_t stay; /* secondaries stay on while this is set */
 static volatile uint32_t arrived;
 
-static void wait_released(uint64_t arg)
-{
+static void wait_released(uint64_t arg) {
     (void)arg;
     __atomic_add_fetch(&arrived, 1, __ATOMIC_RELEASE);
     while (__atomic_load_n(&stay, __ATOMIC_ACQUIRE))
         __asm__ volatile("yield");
 }
 
-static int64_t affinity(unsigned cpu)
-{
+static int64_t affinity(unsigned cpu) {
     return psci(PSCI_AFFINITY_INFO64, cpus[cpu].mpidr, 0, 0);
 }
 
-static void c13_features(void)
-{
+static void c13_features(void) {
     static const struct {
         uint32_t fn;
         const char *name;
     } calls[] = {
-        { PSCI_VERSION, "version" }, { PSCI_CPU_SUSPEND, "cpu-suspend" },
-        { PSCI_CPU_SUSPEND64, "cpu-suspend64" }, { PSCI_CPU_OFF, "cpu-off" },
-        { PSCI_CPU_ON, "cpu-on" }, { PSCI_CPU_ON64, "cpu-on64" },
-        { PSCI_AFFINITY_INFO, "affinity-info" }, { PSCI_AFFINITY_INFO64, "affinity-info64" },
-        { PSCI_MIGRATE_INFO_TYPE, "migrate-info-type" }, { PSCI_SYSTEM_OFF, "system-off" },
-        { PSCI_SYSTEM_RESET, "system-reset" }, { PSCI_FEATURES, "features" },
+        {PSCI_VERSION, "version"},
+        {PSCI_CPU_SUSPEND, "cpu-suspend"},
+        {PSCI_CPU_SUSPEND64, "cpu-suspend64"},
+        {PSCI_CPU_OFF, "cpu-off"},
+        {PSCI_CPU_ON, "cpu-on"},
+        {PSCI_CPU_ON64, "cpu-on64"},
+        {PSCI_AFFINITY_INFO, "affinity-info"},
+        {PSCI_AFFINITY_INFO64, "affinity-info64"},
+        {PSCI_MIGRATE_INFO_TYPE, "migrate-info-type"},
+        {PSCI_SYSTEM_OFF, "system-off"},
+        {PSCI_SYSTEM_RESET, "system-reset"},
+        {PSCI_FEATURES, "features"},
     };
     char name[48];
 
@@ -51,8 +55,7 @@ static void c13_features(void)
     check_eq("C13-migrate-info-type", psci(PSCI_MIGRATE_INFO_TYPE, 0, 0, 0), 2);
 }
 
-static void c13_arguments(void)
-{
+static void c13_arguments(void) {
     uint64_t entry = (uintptr_t)secondary_entry;
 
     check_eq("C13-on-unknown-mpidr", psci(PSCI_CPU_ON64, 0x00ffffff, entry, 0),
@@ -78,8 +81,7 @@ static void c13_arguments(void)
                  psci(PSCI_AFFINITY_INFO64, cpus[0].mpidr, 0x100000000, 0),
                  PSCI_INVALID_PARAMETERS);
         /* MPIDR's U and MT bits and RES1 are no part of the argument. */
-        check_eq("C13-on-reserved-bits",
-                 psci(PSCI_CPU_ON64, cpus[0].mpidr | 1ul << 31, entry, 0),
+        check_eq("C13-on-reserved-bits", psci(PSCI_CPU_ON64, cpus[0].mpidr | 1ul << 31, entry, 0),
                  PSCI_INVALID_PARAMETERS);
         if (psci(PSCI_FEATURES, PSCI_SYSTEM_RESET2_64, 0, 0) == 0) {
             check_eq("C13-reset2-reserved-type", psci(PSCI_SYSTEM_RESET2_64, 1, 0, 0),
@@ -94,7 +96,7 @@ static void c13_arguments(void)
         return;
     check_eq("C13-affinity-of-off", affinity(1), 1);
     if (!native()) {
-        static const uint64_t outside[] = { 0, UART_BASE, 0x20000000, 1ul << 38, ~0xffful };
+        static const uint64_t outside[] = {0, UART_BASE, 0x20000000, 1ul << 38, ~0xffful};
 
         for (unsigned i = 0; i < ARRAY_SIZE(outside) + 1; i++) {
             uint64_t at = i < ARRAY_SIZE(outside) ? outside[i] : ram_base + ram_size;
@@ -115,14 +117,14 @@ static void c13_arguments(void)
 
         check_eq("C13-on-32-bit-truncates",
                  psci(PSCI_CPU_ON, cpus[1].mpidr | junk, (uintptr_t)secondary_entry | junk,
-                      (uintptr_t)&cpus[1] | junk), 0);
+                      (uintptr_t)&cpus[1] | junk),
+                 0);
         check_true("C13-on-32-bit-comes", wait_for(cpus[1].online != seen, 1000000));
         check_true("C13-on-32-bit-off", smp_wait_off(1));
     }
 }
 
-static void dirty_and_leave(uint64_t arg)
-{
+static void dirty_and_leave(uint64_t arg) {
     (void)arg;
     write_sysreg(cntkctl_el1, 0x3);
     write_sysreg(cntv_cval_el0, 0);
@@ -131,18 +133,17 @@ static void dirty_and_leave(uint64_t arg)
     __asm__ volatile("msr daifclr, #0xf");
 }
 
-static bool not_fresh(const struct secondary_state *s)
-{
+static bool not_fresh(const struct secondary_state *s) {
     return s->CurrentEL != 4 || s->daif != 0x3c0 || (s->sctlr_el1 & 0x1005) || s->vbar_el1 ||
-           s->cpacr_el1 || s->ttbr0_el1 || s->tcr_el1 || s->cntkctl_el1 ||
-           (s->cntv_ctl_el0 & 3) || s->isr_el1 || s->tpidr_el1 || s->spsel != 1;
+           s->cpacr_el1 || s->ttbr0_el1 || s->tcr_el1 || s->cntkctl_el1 || (s->cntv_ctl_el0 & 3) ||
+           s->isr_el1 || s->tpidr_el1 || s->spsel != 1;
 }
 
-static void c03_cycles(void)
-{
-    struct rng r = { 2024 };
+static void c03_cycles(void) {
+    struct rng r = {2024};
     /* the case: 500 */
-    unsigned rounds = (unsigned)scaled(40), bad_on = 0, bad_state = 0, bad_off = 0, stale = 0;
+    unsigned rounds = (unsigned)scaled(bootarg("rounds", 40)), bad_on = 0, bad_state = 0,
+             bad_off = 0, stale = 0;
 
     for (unsigned i = 0; i < rounds; i++) {
         unsigned cpu = 1 + (unsigned)(i < rounds / 2 ? i : rng_next(&r) >> 32) % (cpu_count - 1);
@@ -185,8 +186,7 @@ static void c03_cycles(void)
     check_eq("C03-all-back", bad_on + bad_off, 0);
 }
 
-static void c06_comes_soon(void)
-{
+static void c06_comes_soon(void) {
     uint64_t worst = 0, limit = bootarg("slack_us", 100000);
 
     for (unsigned cpu = 1; cpu < cpu_count; cpu++) {
@@ -235,16 +235,14 @@ static struct cpu *volatile seen_context;
 static volatile uint32_t seen_tag;
 static unsigned race_rounds;
 
-static void raced(uint64_t arg)
-{
+static void raced(uint64_t arg) {
     (void)arg;
     seen_context = this_cpu();
     seen_tag = (uint32_t)this_cpu()->entry_tag;
     wait_released(0);
 }
 
-static void race(unsigned caller)
-{
+static void race(unsigned caller) {
     const uint64_t entry = (uintptr_t)(caller ? secondary_entry_b : secondary_entry_a);
     const uint64_t context = (uintptr_t)(caller ? &other_context : &cpus[2]);
 
@@ -253,19 +251,17 @@ static void race(unsigned caller)
     barrier_wait(&gate, 2);
 }
 
-static void second_caller(uint64_t arg)
-{
+static void second_caller(uint64_t arg) {
     (void)arg;
     for (unsigned i = 0; i < race_rounds; i++)
         race(1);
 }
 
-static void c01_two_callers(void)
-{
-    unsigned both = 0, none = 0, bad_code = 0, wrong_entry = 0, wins[2] = { 0, 0 };
+static void c01_two_callers(void) {
+    unsigned both = 0, none = 0, bad_code = 0, wrong_entry = 0, wins[2] = {0, 0};
 
     /* the case: 1e5 */
-    race_rounds = (unsigned)scaled(100);
+    race_rounds = (unsigned)scaled(bootarg("rounds", 100));
     smp_start(1, second_caller, 0);
     for (unsigned i = 0; i < race_rounds; i++) {
         smp_prepare(2, raced, 0);
@@ -275,7 +271,7 @@ static void c01_two_callers(void)
         arrived = 0;
         __atomic_store_n(&stay, 1, __ATOMIC_RELEASE);
         race(0);
-        bool won[2] = { results[0] == 0, results[1] == 0 };
+        bool won[2] = {results[0] == 0, results[1] == 0};
         int64_t other = won[0] ? results[1] : results[0];
 
         both += won[0] && won[1];
@@ -305,8 +301,7 @@ static void c01_two_callers(void)
 }
 
 /* The CPU waits in WFI, with vectors, stack and MMU not yet set up, until an SGI comes. */
-static void c12_wfi_first(void)
-{
+static void c12_wfi_first(void) {
     unsigned early = 0, off = 0, lost = 0;
 
     for (unsigned cpu = 1; cpu < cpu_count; cpu++) {
@@ -341,8 +336,7 @@ static void c12_wfi_first(void)
     check_eq("C12-sgi-wakes", lost, 0);
 }
 
-static void suspend(void)
-{
+static void suspend(void) {
     for (unsigned variant = 0; variant < 2; variant++) {
         uint64_t deadline = counter() + us_to_ticks(500);
 
@@ -358,8 +352,7 @@ static void suspend(void)
     }
 }
 
-void test_main(void)
-{
+void test_main(void) {
     gic_init();
     gic_cpu_init();
     gic_set(INTID_VTIMER, GICD_ISENABLER);

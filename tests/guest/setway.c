@@ -8,9 +8,9 @@ const char *const test_name = "setway";
 
 static uint64_t operations;
 
-/* DC CISW or CSW over every set and way of every level, also of those beyond the level of coherency. */
-static void by_set_and_way(bool invalidate)
-{
+/* DC CISW or CSW over every set and way of every level, also of those beyond the level of
+ * coherency. */
+static void by_set_and_way(bool invalidate) {
     uint64_t clidr = read_sysreg(clidr_el1);
     uint64_t mmfr2;
     bool wide = sysreg_get(SYSREG(3, 0, 0, 7, 2), &mmfr2) && (mmfr2 >> 20 & 0xf) == 1;
@@ -43,8 +43,7 @@ static void by_set_and_way(bool invalidate)
     dsb();
 }
 
-static unsigned check_memory(uint64_t from, uint64_t to, uint64_t salt)
-{
+static unsigned check_memory(uint64_t from, uint64_t to, uint64_t salt) {
     unsigned wrong = 0;
 
     for (uint64_t a = from; a < to; a += STRIDE)
@@ -52,19 +51,17 @@ static unsigned check_memory(uint64_t from, uint64_t to, uint64_t salt)
     return wrong;
 }
 
-static void fill_memory(uint64_t from, uint64_t to, uint64_t salt)
-{
+static void fill_memory(uint64_t from, uint64_t to, uint64_t salt) {
     for (uint64_t a = from; a < to; a += STRIDE)
         *(volatile uint64_t *)a = a ^ salt;
 }
 
-void test_main(void)
-{
+void test_main(void) {
     uint64_t from = ram_free_start(), to = ram_base + ram_size, start = counter();
 
     if (to - from > 16ul << 20)
         to = from + (16ul << 20);
-    fill_memory(from, to, 1);           /* through the caches */
+    fill_memory(from, to, 1); /* through the caches */
     by_set_and_way(true);
     mmu_off();
     check_eq("T08-written-with-mmu-read-without", check_memory(from, to, 1), 0);
@@ -74,15 +71,14 @@ void test_main(void)
     mmu_on();
     check_eq("T08-written-without-mmu-read-with", check_memory(from, to, 2), 0);
     tap_note("T08: CLIDR 0x%lx, %lu KiB, %lu operations by set and way, %lu us",
-             read_sysreg(clidr_el1), (to - from) >> 10, operations,
-             ticks_to_us(counter() - start));
+             read_sysreg(clidr_el1), (to - from) >> 10, operations, ticks_to_us(counter() - start));
     check_range("T08-completes-us", ticks_to_us(counter() - start), 0, bootarg("t08_us", 2000000));
 
     /* off and on again, with code changed meanwhile */
-    uint64_t regs[31] = { 1, 2 };
+    uint64_t regs[31] = {1, 2};
 
     mmu_off();
-    struct exc_info e = insn_exec(0x8b010000u, regs);       /* add x0, x0, x1 */
+    struct exc_info e = insn_exec(0x8b010000u, regs); /* add x0, x0, x1 */
 
     mmu_on();
     check_eq("T08-code-with-mmu-off", e.count ? 0 : regs[0], 3);

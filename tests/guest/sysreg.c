@@ -1,69 +1,99 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * System registers (B06): the whole ID space reads without exception; what must be hidden is hidden;
- * the registers of a feature that the ID registers do not show are undefined (T07 for SVE); debug
- * registers hold what is written to them.
+ * System registers (B06): the whole ID space reads without exception; what must be hidden is
+ * hidden; the registers of a feature that the ID registers do not show are undefined (T07 for SVE);
+ * debug registers hold what is written to them.
  */
 #include "guest.h"
 
 const char *const test_name = "sysreg";
 
 #define ID(crm, op2) SYSREG(3, 0, 0, crm, op2)
-#define PFR0 ID(4, 0)
-#define PFR1 ID(4, 1)
-#define PFR2 ID(4, 2)
-#define DFR0 ID(5, 0)
-#define ISAR0 ID(6, 0)
-#define ISAR1 ID(6, 1)
-#define ISAR2 ID(6, 2)
-#define MMFR1 ID(7, 1)
-#define MMFR2 ID(7, 2)
-#define MMFR3 ID(7, 3)
+#define PFR0         ID(4, 0)
+#define PFR1         ID(4, 1)
+#define PFR2         ID(4, 2)
+#define DFR0         ID(5, 0)
+#define ISAR0        ID(6, 0)
+#define ISAR1        ID(6, 1)
+#define ISAR2        ID(6, 2)
+#define MMFR1        ID(7, 1)
+#define MMFR2        ID(7, 2)
+#define MMFR3        ID(7, 3)
 
 struct feature {
     const char *name;
     uint32_t id;
     uint8_t shift;
-    bool hide;              /* the hypervisor must not show it */
+    bool hide; /* the hypervisor must not show it */
 };
 
 enum {
-    SVE, RAS, AMU, MPAM, EL2, MTE, SME, GCS, MPAM_FRAC, FPMR, PMU, SPE, TRACE, TRF, TRBE, BRBE, MOPS,
-    RNDR, TCRX, SCTLRX, S1PIE, S1POE, S2PIE, S2POE, NV, VH, HCX, LOR, PAUTH, NMI, THE, FEATURES
+    SVE,
+    RAS,
+    AMU,
+    MPAM,
+    EL2,
+    MTE,
+    SME,
+    GCS,
+    MPAM_FRAC,
+    FPMR,
+    PMU,
+    SPE,
+    TRACE,
+    TRF,
+    TRBE,
+    BRBE,
+    MOPS,
+    RNDR,
+    TCRX,
+    SCTLRX,
+    S1PIE,
+    S1POE,
+    S2PIE,
+    S2POE,
+    NV,
+    VH,
+    HCX,
+    LOR,
+    PAUTH,
+    NMI,
+    THE,
+    FEATURES
 };
 
 static const struct feature features[FEATURES] = {
-    [SVE] = { "sve", PFR0, 32, true },
-    [RAS] = { "ras", PFR0, 28, false },
-    [AMU] = { "amu", PFR0, 44, true },
-    [MPAM] = { "mpam", PFR0, 40, true },
-    [EL2] = { "el2", PFR0, 8, true },
-    [MTE] = { "mte", PFR1, 8, true },
-    [SME] = { "sme", PFR1, 24, true },
-    [GCS] = { "gcs", PFR1, 44, true },
-    [MPAM_FRAC] = { "mpam-frac", PFR1, 16, true },
-    [FPMR] = { "fpmr", PFR2, 32, true },
-    [PMU] = { "pmu", DFR0, 8, true },
-    [SPE] = { "spe", DFR0, 32, true },
-    [TRACE] = { "trace", DFR0, 4, true },
-    [TRF] = { "trace-filter", DFR0, 40, true },
-    [TRBE] = { "trbe", DFR0, 44, true },
-    [BRBE] = { "brbe", DFR0, 52, true },
-    [MOPS] = { "mops", ISAR2, 16, false },
-    [RNDR] = { "rndr", ISAR0, 60, false },
-    [TCRX] = { "tcr2", MMFR3, 0, true },
-    [SCTLRX] = { "sctlr2", MMFR3, 4, true },
-    [S1PIE] = { "s1pie", MMFR3, 8, true },
-    [S1POE] = { "s1poe", MMFR3, 16, true },
-    [S2PIE] = { "s2pie", MMFR3, 12, true },
-    [S2POE] = { "s2poe", MMFR3, 20, true },
-    [NV] = { "nv", MMFR2, 24, true },
-    [VH] = { "vh", MMFR1, 8, true },
-    [HCX] = { "hcx", MMFR1, 40, true },
-    [LOR] = { "lor", MMFR1, 16, false },
-    [PAUTH] = { "pauth", ISAR1, 4, false },
-    [NMI] = { "nmi", PFR1, 36, true },
-    [THE] = { "the", PFR1, 48, true },
+    [SVE] = {"sve", PFR0, 32, true},
+    [RAS] = {"ras", PFR0, 28, false},
+    [AMU] = {"amu", PFR0, 44, true},
+    [MPAM] = {"mpam", PFR0, 40, true},
+    [EL2] = {"el2", PFR0, 8, true},
+    [MTE] = {"mte", PFR1, 8, true},
+    [SME] = {"sme", PFR1, 24, true},
+    [GCS] = {"gcs", PFR1, 44, true},
+    [MPAM_FRAC] = {"mpam-frac", PFR1, 16, true},
+    [FPMR] = {"fpmr", PFR2, 32, true},
+    [PMU] = {"pmu", DFR0, 8, true},
+    [SPE] = {"spe", DFR0, 32, true},
+    [TRACE] = {"trace", DFR0, 4, true},
+    [TRF] = {"trace-filter", DFR0, 40, true},
+    [TRBE] = {"trbe", DFR0, 44, true},
+    [BRBE] = {"brbe", DFR0, 52, true},
+    [MOPS] = {"mops", ISAR2, 16, false},
+    [RNDR] = {"rndr", ISAR0, 60, false},
+    [TCRX] = {"tcr2", MMFR3, 0, true},
+    [SCTLRX] = {"sctlr2", MMFR3, 4, true},
+    [S1PIE] = {"s1pie", MMFR3, 8, true},
+    [S1POE] = {"s1poe", MMFR3, 16, true},
+    [S2PIE] = {"s2pie", MMFR3, 12, true},
+    [S2POE] = {"s2poe", MMFR3, 20, true},
+    [NV] = {"nv", MMFR2, 24, true},
+    [VH] = {"vh", MMFR1, 8, true},
+    [HCX] = {"hcx", MMFR1, 40, true},
+    [LOR] = {"lor", MMFR1, 16, false},
+    [PAUTH] = {"pauth", ISAR1, 4, false},
+    [NMI] = {"nmi", PFR1, 36, true},
+    [THE] = {"the", PFR1, 48, true},
 };
 
 static const struct {
@@ -71,81 +101,80 @@ static const struct {
     uint32_t reg;
     uint8_t feature;
 } hidden[] = {
-    { "zcr_el1", SYSREG(3, 0, 1, 2, 0), SVE },
-    { "smcr_el1", SYSREG(3, 0, 1, 2, 6), SME },
-    { "smpri_el1", SYSREG(3, 0, 1, 2, 4), SME },
-    { "smidr_el1", SYSREG(3, 1, 0, 0, 6), SME },
-    { "svcr", SYSREG(3, 3, 4, 2, 2), SME },
-    { "tpidr2_el0", SYSREG(3, 3, 13, 0, 5), SME },
-    { "gcr_el1", SYSREG(3, 0, 1, 0, 6), MTE },
-    { "rgsr_el1", SYSREG(3, 0, 1, 0, 5), MTE },
-    { "tfsr_el1", SYSREG(3, 0, 5, 6, 0), MTE },
-    { "tfsre0_el1", SYSREG(3, 0, 5, 6, 1), MTE },
-    { "gmid_el1", SYSREG(3, 1, 0, 0, 4), MTE },
-    { "pmcr_el0", SYSREG(3, 3, 9, 12, 0), PMU },
-    { "pmcntenset_el0", SYSREG(3, 3, 9, 12, 1), PMU },
-    { "pmovsclr_el0", SYSREG(3, 3, 9, 12, 3), PMU },
-    { "pmselr_el0", SYSREG(3, 3, 9, 12, 5), PMU },
-    { "pmceid0_el0", SYSREG(3, 3, 9, 12, 6), PMU },
-    { "pmccntr_el0", SYSREG(3, 3, 9, 13, 0), PMU },
-    { "pmxevtyper_el0", SYSREG(3, 3, 9, 13, 1), PMU },
-    { "pmuserenr_el0", SYSREG(3, 3, 9, 14, 0), PMU },
-    { "pmintenset_el1", SYSREG(3, 0, 9, 14, 1), PMU },
-    { "pmmir_el1", SYSREG(3, 0, 9, 14, 6), PMU },
-    { "pmevcntr0_el0", SYSREG(3, 3, 14, 8, 0), PMU },
-    { "pmccfiltr_el0", SYSREG(3, 3, 14, 15, 7), PMU },
-    { "pmscr_el1", SYSREG(3, 0, 9, 9, 0), SPE },
-    { "pmsidr_el1", SYSREG(3, 0, 9, 9, 7), SPE },
-    { "pmblimitr_el1", SYSREG(3, 0, 9, 10, 0), SPE },
-    { "trcidr0", SYSREG(2, 1, 0, 8, 7), TRACE },
-    { "trcprgctlr", SYSREG(2, 1, 0, 1, 0), TRACE },
-    { "trfcr_el1", SYSREG(3, 0, 1, 2, 1), TRF },
-    { "trblimitr_el1", SYSREG(3, 0, 9, 11, 0), TRBE },
-    { "trbptr_el1", SYSREG(3, 0, 9, 11, 1), TRBE },
-    { "brbcr_el1", SYSREG(2, 1, 9, 0, 0), BRBE },
-    { "brbfcr_el1", SYSREG(2, 1, 9, 0, 1), BRBE },
-    { "brbinf0_el1", SYSREG(2, 1, 8, 0, 0), BRBE },
-    { "mpam1_el1", SYSREG(3, 0, 10, 5, 0), MPAM },
-    { "mpam0_el1", SYSREG(3, 0, 10, 5, 1), MPAM },
-    { "mpamidr_el1", SYSREG(3, 0, 10, 4, 4), MPAM },
-    { "amcr_el0", SYSREG(3, 3, 13, 2, 0), AMU },
-    { "amcfgr_el0", SYSREG(3, 3, 13, 2, 1), AMU },
-    { "amevcntr00_el0", SYSREG(3, 3, 13, 4, 0), AMU },
-    { "erridr_el1", SYSREG(3, 0, 5, 3, 0), RAS },
-    { "errselr_el1", SYSREG(3, 0, 5, 3, 1), RAS },
-    { "erxfr_el1", SYSREG(3, 0, 5, 4, 0), RAS },
-    { "disr_el1", SYSREG(3, 0, 12, 1, 1), RAS },
-    { "pire0_el1", SYSREG(3, 0, 10, 2, 2), S1PIE },
-    { "pir_el1", SYSREG(3, 0, 10, 2, 3), S1PIE },
-    { "por_el1", SYSREG(3, 0, 10, 2, 4), S1POE },
-    { "por_el0", SYSREG(3, 3, 10, 2, 4), S1POE },
-    { "s2por_el1", SYSREG(3, 0, 10, 2, 5), S2POE },
-    { "tcr2_el1", SYSREG(3, 0, 2, 0, 3), TCRX },
-    { "sctlr2_el1", SYSREG(3, 0, 1, 0, 3), SCTLRX },
-    { "fpmr", SYSREG(3, 3, 4, 4, 2), FPMR },
-    { "gcscr_el1", SYSREG(3, 0, 2, 5, 0), GCS },
-    { "gcspr_el1", SYSREG(3, 0, 2, 5, 1), GCS },
-    { "gcspr_el0", SYSREG(3, 3, 2, 5, 1), GCS },
-    { "rndr", SYSREG(3, 3, 2, 4, 0), RNDR },
-    { "lorc_el1", SYSREG(3, 0, 10, 4, 3), LOR },
-    { "lorid_el1", SYSREG(3, 0, 10, 4, 7), LOR },
-    { "icc_nmiar1_el1", SYSREG(3, 0, 12, 9, 5), NMI },
-    { "allint", SYSREG(3, 0, 4, 3, 0), NMI },
-    { "rcwmask_el1", SYSREG(3, 0, 13, 0, 6), THE },
-    { "hcr_el2", SYSREG(3, 4, 1, 1, 0), EL2 },
-    { "vttbr_el2", SYSREG(3, 4, 2, 1, 0), EL2 },
-    { "esr_el2", SYSREG(3, 4, 5, 2, 0), EL2 },
-    { "cnthctl_el2", SYSREG(3, 4, 14, 1, 0), EL2 },
-    { "cntvoff_el2", SYSREG(3, 4, 14, 0, 3), EL2 },
-    { "ich_hcr_el2", SYSREG(3, 4, 12, 11, 0), EL2 },
-    { "icc_sre_el2", SYSREG(3, 4, 12, 9, 5), EL2 },
-    { "sctlr_el12", SYSREG(3, 5, 1, 0, 0), EL2 },
-    { "cntv_ctl_el02", SYSREG(3, 5, 14, 3, 1), EL2 },
-    { "scr_el3", SYSREG(3, 6, 1, 1, 0), EL2 },
+    {"zcr_el1", SYSREG(3, 0, 1, 2, 0), SVE},
+    {"smcr_el1", SYSREG(3, 0, 1, 2, 6), SME},
+    {"smpri_el1", SYSREG(3, 0, 1, 2, 4), SME},
+    {"smidr_el1", SYSREG(3, 1, 0, 0, 6), SME},
+    {"svcr", SYSREG(3, 3, 4, 2, 2), SME},
+    {"tpidr2_el0", SYSREG(3, 3, 13, 0, 5), SME},
+    {"gcr_el1", SYSREG(3, 0, 1, 0, 6), MTE},
+    {"rgsr_el1", SYSREG(3, 0, 1, 0, 5), MTE},
+    {"tfsr_el1", SYSREG(3, 0, 5, 6, 0), MTE},
+    {"tfsre0_el1", SYSREG(3, 0, 5, 6, 1), MTE},
+    {"gmid_el1", SYSREG(3, 1, 0, 0, 4), MTE},
+    {"pmcr_el0", SYSREG(3, 3, 9, 12, 0), PMU},
+    {"pmcntenset_el0", SYSREG(3, 3, 9, 12, 1), PMU},
+    {"pmovsclr_el0", SYSREG(3, 3, 9, 12, 3), PMU},
+    {"pmselr_el0", SYSREG(3, 3, 9, 12, 5), PMU},
+    {"pmceid0_el0", SYSREG(3, 3, 9, 12, 6), PMU},
+    {"pmccntr_el0", SYSREG(3, 3, 9, 13, 0), PMU},
+    {"pmxevtyper_el0", SYSREG(3, 3, 9, 13, 1), PMU},
+    {"pmuserenr_el0", SYSREG(3, 3, 9, 14, 0), PMU},
+    {"pmintenset_el1", SYSREG(3, 0, 9, 14, 1), PMU},
+    {"pmmir_el1", SYSREG(3, 0, 9, 14, 6), PMU},
+    {"pmevcntr0_el0", SYSREG(3, 3, 14, 8, 0), PMU},
+    {"pmccfiltr_el0", SYSREG(3, 3, 14, 15, 7), PMU},
+    {"pmscr_el1", SYSREG(3, 0, 9, 9, 0), SPE},
+    {"pmsidr_el1", SYSREG(3, 0, 9, 9, 7), SPE},
+    {"pmblimitr_el1", SYSREG(3, 0, 9, 10, 0), SPE},
+    {"trcidr0", SYSREG(2, 1, 0, 8, 7), TRACE},
+    {"trcprgctlr", SYSREG(2, 1, 0, 1, 0), TRACE},
+    {"trfcr_el1", SYSREG(3, 0, 1, 2, 1), TRF},
+    {"trblimitr_el1", SYSREG(3, 0, 9, 11, 0), TRBE},
+    {"trbptr_el1", SYSREG(3, 0, 9, 11, 1), TRBE},
+    {"brbcr_el1", SYSREG(2, 1, 9, 0, 0), BRBE},
+    {"brbfcr_el1", SYSREG(2, 1, 9, 0, 1), BRBE},
+    {"brbinf0_el1", SYSREG(2, 1, 8, 0, 0), BRBE},
+    {"mpam1_el1", SYSREG(3, 0, 10, 5, 0), MPAM},
+    {"mpam0_el1", SYSREG(3, 0, 10, 5, 1), MPAM},
+    {"mpamidr_el1", SYSREG(3, 0, 10, 4, 4), MPAM},
+    {"amcr_el0", SYSREG(3, 3, 13, 2, 0), AMU},
+    {"amcfgr_el0", SYSREG(3, 3, 13, 2, 1), AMU},
+    {"amevcntr00_el0", SYSREG(3, 3, 13, 4, 0), AMU},
+    {"erridr_el1", SYSREG(3, 0, 5, 3, 0), RAS},
+    {"errselr_el1", SYSREG(3, 0, 5, 3, 1), RAS},
+    {"erxfr_el1", SYSREG(3, 0, 5, 4, 0), RAS},
+    {"disr_el1", SYSREG(3, 0, 12, 1, 1), RAS},
+    {"pire0_el1", SYSREG(3, 0, 10, 2, 2), S1PIE},
+    {"pir_el1", SYSREG(3, 0, 10, 2, 3), S1PIE},
+    {"por_el1", SYSREG(3, 0, 10, 2, 4), S1POE},
+    {"por_el0", SYSREG(3, 3, 10, 2, 4), S1POE},
+    {"s2por_el1", SYSREG(3, 0, 10, 2, 5), S2POE},
+    {"tcr2_el1", SYSREG(3, 0, 2, 0, 3), TCRX},
+    {"sctlr2_el1", SYSREG(3, 0, 1, 0, 3), SCTLRX},
+    {"fpmr", SYSREG(3, 3, 4, 4, 2), FPMR},
+    {"gcscr_el1", SYSREG(3, 0, 2, 5, 0), GCS},
+    {"gcspr_el1", SYSREG(3, 0, 2, 5, 1), GCS},
+    {"gcspr_el0", SYSREG(3, 3, 2, 5, 1), GCS},
+    {"rndr", SYSREG(3, 3, 2, 4, 0), RNDR},
+    {"lorc_el1", SYSREG(3, 0, 10, 4, 3), LOR},
+    {"lorid_el1", SYSREG(3, 0, 10, 4, 7), LOR},
+    {"icc_nmiar1_el1", SYSREG(3, 0, 12, 9, 5), NMI},
+    {"allint", SYSREG(3, 0, 4, 3, 0), NMI},
+    {"rcwmask_el1", SYSREG(3, 0, 13, 0, 6), THE},
+    {"hcr_el2", SYSREG(3, 4, 1, 1, 0), EL2},
+    {"vttbr_el2", SYSREG(3, 4, 2, 1, 0), EL2},
+    {"esr_el2", SYSREG(3, 4, 5, 2, 0), EL2},
+    {"cnthctl_el2", SYSREG(3, 4, 14, 1, 0), EL2},
+    {"cntvoff_el2", SYSREG(3, 4, 14, 0, 3), EL2},
+    {"ich_hcr_el2", SYSREG(3, 4, 12, 11, 0), EL2},
+    {"icc_sre_el2", SYSREG(3, 4, 12, 9, 5), EL2},
+    {"sctlr_el12", SYSREG(3, 5, 1, 0, 0), EL2},
+    {"cntv_ctl_el02", SYSREG(3, 5, 14, 3, 1), EL2},
+    {"scr_el3", SYSREG(3, 6, 1, 1, 0), EL2},
 };
 
-static uint64_t field(unsigned feature)
-{
+static uint64_t field(unsigned feature) {
     uint64_t v;
 
     if (!sysreg_get(features[feature].id, &v))
@@ -153,8 +182,7 @@ static uint64_t field(unsigned feature)
     return v >> features[feature].shift & 0xf;
 }
 
-static void id_space(void)
-{
+static void id_space(void) {
     unsigned faults = 0;
     char name[48];
 
@@ -171,8 +199,8 @@ static void id_space(void)
     check_eq("B06-id-space-reads", faults, 0);
     uint64_t v;
 
-    check_true("B06-midr-mpidr-revidr-read", sysreg_get(ID(0, 0), &v) && sysreg_get(ID(0, 5), &v) &&
-                                                 sysreg_get(ID(0, 6), &v));
+    check_true("B06-midr-mpidr-revidr-read",
+               sysreg_get(ID(0, 0), &v) && sysreg_get(ID(0, 5), &v) && sysreg_get(ID(0, 6), &v));
     /* writes to it are undefined */
     check_true("B06-id-space-not-writable", !sysreg_set(PFR0, 0) && !sysreg_set(ID(7, 7), 0));
     for (unsigned i = 0; i < FEATURES; i++) {
@@ -204,14 +232,12 @@ static void id_space(void)
     }
 }
 
-static bool undefined(struct exc_info e)
-{
+static bool undefined(struct exc_info e) {
     return e.count == 1 && ESR_EC(e.esr) == EC_UNKNOWN && e.elr == 0 && e.vector == 4 &&
            (e.esr & 0x3ffffff) == 0x2000000;
 }
 
-static void hidden_registers(void)
-{
+static void hidden_registers(void) {
     unsigned tried = 0, shown = 0;
     char name[48];
 
@@ -220,12 +246,15 @@ static void hidden_registers(void)
             shown++;
             continue;
         }
-        uint64_t regs[31] = { 0 };
+        uint64_t regs[31] = {0};
         struct exc_info r = insn_exec(INSN_MRS(hidden[i].reg, 0), regs);
         struct exc_info w = insn_exec(INSN_MSR(hidden[i].reg, 0), regs);
 
         format(name, sizeof(name), "B06-undef-%s", hidden[i].name);
-        tap_check(undefined(r) && undefined(w), name, r.count ? r.esr : w.count ? w.esr : 0,
+        tap_check(undefined(r) && undefined(w), name,
+                  r.count   ? r.esr
+                  : w.count ? w.esr
+                            : 0,
                   0x2000000);
         tried++;
     }
@@ -236,20 +265,18 @@ static void hidden_registers(void)
         uint32_t insn;
         uint8_t feature;
     } insns[] = {
-        { "T07-undef-rdvl", 0x04bf5020u, SVE },             /* rdvl x0, #1 */
-        { "T07-undef-ptrue", 0x2518e3e0u, SVE },
-        { "T07-undef-sve-add", 0x04200000u, SVE },
-        { "T07-undef-rdsvl", 0x04bf5820u, SME },
-        { "T07-undef-smstart", 0xd503477fu, SME },
-        { "B06-undef-irg", 0x9ac11000u, MTE },              /* irg x0, x0, x1 */
-        { "B06-undef-cpyfp", 0x19010440u, MOPS },           /* cpyfp [x0]!, [x1]!, x2! */
+        {"T07-undef-rdvl", 0x04bf5020u, SVE}, /* rdvl x0, #1 */
+        {"T07-undef-ptrue", 0x2518e3e0u, SVE},  {"T07-undef-sve-add", 0x04200000u, SVE},
+        {"T07-undef-rdsvl", 0x04bf5820u, SME},  {"T07-undef-smstart", 0xd503477fu, SME},
+        {"B06-undef-irg", 0x9ac11000u, MTE},    /* irg x0, x0, x1 */
+        {"B06-undef-cpyfp", 0x19010440u, MOPS}, /* cpyfp [x0]!, [x1]!, x2! */
     };
 
     for (unsigned i = 0; i < ARRAY_SIZE(insns); i++) {
         if (field(insns[i].feature) != 0)
             continue;
         static uint64_t buffer[4];
-        uint64_t regs[31] = { (uintptr_t)buffer, (uintptr_t)(buffer + 2), 8 };
+        uint64_t regs[31] = {(uintptr_t)buffer, (uintptr_t)(buffer + 2), 8};
         struct exc_info e = insn_exec(insns[i].insn, regs);
 
         tap_check(e.count == 1 && ESR_EC(e.esr) == EC_UNKNOWN, insns[i].name, e.esr, 0x2000000);
@@ -257,8 +284,7 @@ static void hidden_registers(void)
 }
 
 /* Features that are shown must work. */
-static void shown_features(void)
-{
+static void shown_features(void) {
     uint64_t v;
 
     if (field(RNDR) != 0) {
@@ -285,11 +311,11 @@ static void shown_features(void)
         check_true("B06-pauth-keys-hold", fine);
         uint64_t sctlr = read_sysreg(sctlr_el1);
 
-        write_sysreg(sctlr_el1, sctlr | 1ul << 31);     /* EnIA */
+        write_sysreg(sctlr_el1, sctlr | 1ul << 31); /* EnIA */
         isb();
-        const uint32_t code[] = { 0xdac10020u, 0xaa0003e2u, 0xdac11020u };
+        const uint32_t code[] = {0xdac10020u, 0xaa0003e2u, 0xdac11020u};
         /* pacia x0, x1; mov x2, x0; autia x0, x1 */
-        uint64_t regs[31] = { 0x40001000, 0x77 };
+        uint64_t regs[31] = {0x40001000, 0x77};
         struct exc_info e = code_exec(code, 3, regs);
 
         write_sysreg(sctlr_el1, sctlr);
@@ -299,10 +325,10 @@ static void shown_features(void)
         check_true("B06-pauth-keys-undefined", !sysreg_get(SYSREG(3, 0, 2, 1, 0), &v));
     }
     if (field(MOPS) != 0) {
-        static uint64_t from[4] = { 1, 2, 3, 4 }, to[4];
+        static uint64_t from[4] = {1, 2, 3, 4}, to[4];
         /* cpyfp/cpyfm/cpyfe [x0]!, [x1]!, x2! */
-        const uint32_t code[] = { 0x19010440u, 0x19410440u, 0x19810440u };
-        uint64_t regs[31] = { (uintptr_t)to, (uintptr_t)from, sizeof(to) };
+        const uint32_t code[] = {0x19010440u, 0x19410440u, 0x19810440u};
+        uint64_t regs[31] = {(uintptr_t)to, (uintptr_t)from, sizeof(to)};
         struct exc_info e = code_exec(code, 3, regs);
 
         check_true("B06-mops-works", !e.count && to[3] == 4);
@@ -310,13 +336,12 @@ static void shown_features(void)
 }
 
 /* Random reads: any register at all gives a value or UNDEF, and the guest goes on. */
-static void random_reads(void)
-{
-    struct rng r = { 31337 };
+static void random_reads(void) {
+    struct rng r = {31337};
     unsigned fine = 0, undef = 0, other = 0;
 
     for (unsigned i = 0; i < scaled(3000); i++) {
-        uint64_t x = rng_next(&r), regs[31] = { 0 };
+        uint64_t x = rng_next(&r), regs[31] = {0};
         uint32_t reg = SYSREG(2 + (x & 1), x >> 1 & 7, x >> 8 & 15, x >> 12 & 15, x >> 16 & 7);
         struct exc_info e = insn_exec(INSN_MRS(reg, 0), regs);
 
@@ -331,8 +356,7 @@ static void random_reads(void)
     check_eq("B06-random-reads", other, 0);
 }
 
-static void debug_registers(void)
-{
+static void debug_registers(void) {
     uint64_t dfr0, v;
     unsigned wrong = 0;
 
@@ -340,11 +364,11 @@ static void debug_registers(void)
     unsigned breakpoints = (unsigned)(dfr0 >> 12 & 0xf) + 1;
     unsigned watchpoints = (unsigned)(dfr0 >> 20 & 0xf) + 1;
 
-    check_true("B06-os-lock-writable", sysreg_set(SYSREG(2, 0, 1, 0, 4), 0));      /* OSLAR */
+    check_true("B06-os-lock-writable", sysreg_set(SYSREG(2, 0, 1, 0, 4), 0)); /* OSLAR */
     check_true("B06-os-lock-open", sysreg_get(SYSREG(2, 0, 1, 1, 4), &v) && !(v & 2));
     for (unsigned i = 0; i < breakpoints; i++) {
         wrong += !sysreg_set(SYSREG(2, 0, 0, i, 4), 0x40001000ul + 8 * i);
-        wrong += !sysreg_set(SYSREG(2, 0, 0, i, 5), 0x1e4);        /* disabled, EL1, BAS f */
+        wrong += !sysreg_set(SYSREG(2, 0, 0, i, 5), 0x1e4); /* disabled, EL1, BAS f */
     }
     for (unsigned i = 0; i < watchpoints; i++) {
         wrong += !sysreg_set(SYSREG(2, 0, 0, i, 6), 0x40002000ul + 8 * i);
@@ -370,18 +394,18 @@ static void debug_registers(void)
     static uint64_t watched;
 
     sysreg_set(SYSREG(2, 0, 0, 0, 6), (uintptr_t)&watched);
-    sysreg_set(SYSREG(2, 0, 0, 0, 7), 0x1ff3u | 0x8);       /* E, EL1, load and store, 8 bytes */
-    sysreg_set(SYSREG(2, 0, 0, 2, 2), 1ul << 15 | 1ul << 13);       /* MDE, KDE */
+    sysreg_set(SYSREG(2, 0, 0, 0, 7), 0x1ff3u | 0x8);         /* E, EL1, load and store, 8 bytes */
+    sysreg_set(SYSREG(2, 0, 0, 2, 2), 1ul << 15 | 1ul << 13); /* MDE, KDE */
     /* msr daifclr, #8; ldr x0, [x1]; msr daifset, #8 */
-    const uint32_t code[] = { 0xd50348ffu, 0xf9400020u, 0xd50348dfu };
-    uint64_t regs[31] = { 0, (uintptr_t)&watched };
+    const uint32_t code[] = {0xd50348ffu, 0xf9400020u, 0xd50348dfu};
+    uint64_t regs[31] = {0, (uintptr_t)&watched};
     struct exc_info e = code_exec(code, 3, regs);
 
     sysreg_set(SYSREG(2, 0, 0, 0, 7), 0);
     sysreg_set(SYSREG(2, 0, 0, 2, 2), 0);
     check_eq("B06-watchpoint-fires", e.count ? ESR_EC(e.esr) : 0, 0x35);
     check_eq("B06-watchpoint-far", e.far, (uintptr_t)&watched);
-    e = insn_exec(0xd4200aa0u, regs);                       /* brk #0x55 */
+    e = insn_exec(0xd4200aa0u, regs); /* brk #0x55 */
     check_eq("B06-brk", e.esr & 0xfc00ffff, 0xf0000055);
     for (unsigned i = 0; i < breakpoints; i++)
         sysreg_set(SYSREG(2, 0, 0, i, 5), 0);
@@ -390,20 +414,24 @@ static void debug_registers(void)
 }
 
 /* Registers of the guest's own that must hold any value, trapped or not. */
-static void plain_registers(void)
-{
+static void plain_registers(void) {
     static const struct {
         const char *name;
         uint32_t reg;
         uint64_t mask;
     } own[] = {
-        { "tpidr_el0", SYSREG(3, 3, 13, 0, 2), ~0ul }, { "tpidrro_el0", SYSREG(3, 3, 13, 0, 3), ~0ul },
-        { "contextidr_el1", SYSREG(3, 0, 13, 0, 1), 0xffffffff },
-        { "sp_el0", SYSREG(3, 0, 4, 1, 0), ~0ul }, { "far_el1", SYSREG(3, 0, 6, 0, 0), ~0ul },
-        { "esr_el1", SYSREG(3, 0, 5, 2, 0), 0xffffffff }, { "elr_el1", SYSREG(3, 0, 4, 0, 1), ~0ul },
-        { "ttbr1_el1", SYSREG(3, 0, 2, 0, 1), 0x0000fffffffff000ul },
-        { "amair_el1", SYSREG(3, 0, 10, 3, 0), 0 }, { "par_el1", SYSREG(3, 0, 7, 4, 0), 1 },
-        { "cntkctl_el1", SYSREG(3, 0, 14, 1, 0), 0x3ff }, { "csselr_el1", SYSREG(3, 2, 0, 0, 0), 0xf },
+        {"tpidr_el0", SYSREG(3, 3, 13, 0, 2), ~0ul},
+        {"tpidrro_el0", SYSREG(3, 3, 13, 0, 3), ~0ul},
+        {"contextidr_el1", SYSREG(3, 0, 13, 0, 1), 0xffffffff},
+        {"sp_el0", SYSREG(3, 0, 4, 1, 0), ~0ul},
+        {"far_el1", SYSREG(3, 0, 6, 0, 0), ~0ul},
+        {"esr_el1", SYSREG(3, 0, 5, 2, 0), 0xffffffff},
+        {"elr_el1", SYSREG(3, 0, 4, 0, 1), ~0ul},
+        {"ttbr1_el1", SYSREG(3, 0, 2, 0, 1), 0x0000fffffffff000ul},
+        {"amair_el1", SYSREG(3, 0, 10, 3, 0), 0},
+        {"par_el1", SYSREG(3, 0, 7, 4, 0), 1},
+        {"cntkctl_el1", SYSREG(3, 0, 14, 1, 0), 0x3ff},
+        {"csselr_el1", SYSREG(3, 2, 0, 0, 0), 0xf},
     };
 
     for (unsigned i = 0; i < ARRAY_SIZE(own); i++) {
@@ -419,8 +447,7 @@ static void plain_registers(void)
     }
 }
 
-void test_main(void)
-{
+void test_main(void) {
     gic_init();
     gic_cpu_init();
     id_space();

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Virtual and physical EL1 timers: units (M02), masks (M03), edges (M04), the 32-bit view over a long
- * wait (M06), the frequency (M09). Each check runs for both timers, waiting by poll and by WFI.
+ * Virtual and physical EL1 timers: units (M02), masks (M03), edges (M04), the 32-bit view over a
+ * long wait (M06), the frequency (M09). Each check runs for both timers, waiting by poll and by
+ * WFI.
  *
- * Boot arguments: m06 adds M06's wait of 2^31 ticks (2.1 s with a counter of 1 GHz, and far more with
- * a slow one); slack_us: how late a timer may be (one slice and 100 us; more with neighbours).
+ * Boot arguments: m06 adds M06's wait of 2^31 ticks (2.1 s with a counter of 1 GHz, and far more
+ * with a slow one); slack_us: how late a timer may be (one slice and 100 us; more with neighbours).
  */
 #include "irq.h"
 
 const char *const test_name = "timer";
 
 static struct irq_state *irq;
-static bool phys;                       /* which timer the helpers below mean */
+static bool phys; /* which timer the helpers below mean */
 static uint32_t ctl_in_handler;
 
-static uint64_t now(void)
-{
+static uint64_t now(void) {
     return phys ? pcounter() : counter();
 }
 
-static void set_ctl(uint32_t v)
-{
+static void set_ctl(uint32_t v) {
     if (phys)
         write_sysreg(cntp_ctl_el0, v);
     else
@@ -28,14 +27,12 @@ static void set_ctl(uint32_t v)
     isb();
 }
 
-static uint32_t ctl(void)
-{
+static uint32_t ctl(void) {
     isb();
     return (uint32_t)(phys ? read_sysreg(cntp_ctl_el0) : read_sysreg(cntv_ctl_el0));
 }
 
-static void set_cval(uint64_t v)
-{
+static void set_cval(uint64_t v) {
     if (phys)
         write_sysreg(cntp_cval_el0, v);
     else
@@ -43,13 +40,11 @@ static void set_cval(uint64_t v)
     isb();
 }
 
-static uint64_t cval(void)
-{
+static uint64_t cval(void) {
     return phys ? read_sysreg(cntp_cval_el0) : read_sysreg(cntv_cval_el0);
 }
 
-static void set_tval(uint32_t v)
-{
+static void set_tval(uint32_t v) {
     if (phys)
         write_sysreg(cntp_tval_el0, v);
     else
@@ -57,27 +52,23 @@ static void set_tval(uint32_t v)
     isb();
 }
 
-static int64_t tval(void)
-{
+static int64_t tval(void) {
     isb();
     return (int32_t)(phys ? read_sysreg(cntp_tval_el0) : read_sysreg(cntv_tval_el0));
 }
 
-static unsigned ppi(void)
-{
+static unsigned ppi(void) {
     return phys ? INTID_PTIMER : INTID_VTIMER;
 }
 
-static const char *named(const char *fmt)
-{
+static const char *named(const char *fmt) {
     static char name[80];
 
     format(name, sizeof(name), "%s-%s", fmt, phys ? "phys" : "virt");
     return name;
 }
 
-static void stop_timer(uint32_t id)
-{
+static void stop_timer(uint32_t id) {
     /* by the interrupt's number: `phys` may mean the other timer at this time */
     if (id == INTID_PTIMER) {
         ctl_in_handler = (uint32_t)read_sysreg(cntp_ctl_el0);
@@ -89,14 +80,12 @@ static void stop_timer(uint32_t id)
     isb();
 }
 
-static void stop_at_third(uint32_t id)
-{
+static void stop_at_third(uint32_t id) {
     if (irq->count[id] == 3)
         stop_timer(id);
 }
 
-static void begin(void)
-{
+static void begin(void) {
     irq_disable();
     set_ctl(0);
     gic_set(ppi(), GICD_ICPENDR);
@@ -109,8 +98,7 @@ static void begin(void)
 enum wait { POLL, WFI };
 
 /* Waits for one timer interrupt. A timer that never fires ends with the runner's patience. */
-static void wait_one(enum wait how)
-{
+static void wait_one(enum wait how) {
     uint32_t seen = irq->count[ppi()];
 
     if (how == POLL) {
@@ -128,9 +116,8 @@ static void wait_one(enum wait how)
     }
 }
 
-static void m02_units(void)
-{
-    static const uint32_t ms[] = { 1, 10, 100 };
+static void m02_units(void) {
+    static const uint32_t ms[] = {1, 10, 100};
     uint64_t slack = bootarg("slack_us", 30100);
 
     for (unsigned i = 0; i < ARRAY_SIZE(ms); i++) {
@@ -164,8 +151,7 @@ static void m02_units(void)
     set_ctl(0);
 }
 
-static void m03_masks(void)
-{
+static void m03_masks(void) {
     unsigned other = phys ? INTID_VTIMER : INTID_PTIMER;
 
     for (uint32_t combination = 0; combination < 8; combination++) {
@@ -217,8 +203,7 @@ static void m03_masks(void)
     set_ctl(0);
 }
 
-static void expect_fire(const char *what, enum wait how)
-{
+static void expect_fire(const char *what, enum wait how) {
     char name[64];
     uint64_t deadline = cval();
 
@@ -232,8 +217,7 @@ static void expect_fire(const char *what, enum wait how)
     check_eq(named(name), irq->count[ppi()], 1);
 }
 
-static void expect_silence(const char *what)
-{
+static void expect_silence(const char *what) {
     char name[64];
 
     irq_enable();
@@ -245,8 +229,7 @@ static void expect_silence(const char *what)
     set_ctl(0);
 }
 
-static void m04_edges(void)
-{
+static void m04_edges(void) {
     for (enum wait how = POLL; how <= WFI; how++) {
         begin();
         set_cval(now() - us_to_ticks(1000));
@@ -261,7 +244,7 @@ static void m04_edges(void)
         set_ctl(TIMER_ENABLE);
         expect_fire("tval-zero", how);
         begin();
-        set_tval(0x80000000);           /* the most negative countdown: long past */
+        set_tval(0x80000000); /* the most negative countdown: long past */
         set_ctl(TIMER_ENABLE);
         if (now() > 0x80000000ul)
             expect_fire("tval-negative", how);
@@ -269,18 +252,18 @@ static void m04_edges(void)
         set_tval((uint32_t)us_to_ticks(200));
         set_ctl(TIMER_ENABLE);
         expect_fire("tval-200us", how);
-        begin();                        /* long, then shorter */
+        begin(); /* long, then shorter */
         set_cval(now() + us_to_ticks(1000000));
         set_ctl(TIMER_ENABLE);
         spin_us(20);
         set_cval(now() + us_to_ticks(200));
         expect_fire("shorter", how);
-        begin();                        /* short, then longer, before it fires */
+        begin(); /* short, then longer, before it fires */
         set_cval(now() + us_to_ticks(20000));
         set_ctl(TIMER_ENABLE);
         set_cval(now() + us_to_ticks(25000));
         expect_fire("longer", how);
-        begin();                        /* armed before it is enabled */
+        begin(); /* armed before it is enabled */
         set_cval(now() + us_to_ticks(100));
         spin_us(200);
         set_ctl(TIMER_ENABLE);
@@ -346,8 +329,7 @@ static void m04_edges(void)
 }
 
 /* Wait more than 2^31 ticks past a deadline that was set by TVAL, asleep on the other timer. */
-static void m06_long_wait(void)
-{
+static void m06_long_wait(void) {
     if (!bootarg("m06", 0))
         return;
     begin();
@@ -378,8 +360,7 @@ static void m06_long_wait(void)
     set_ctl(0);
 }
 
-static uint64_t EL0_TEXT el0_frequency(uint64_t arg)
-{
+static uint64_t EL0_TEXT el0_frequency(uint64_t arg) {
     uint64_t v;
 
     (void)arg;
@@ -387,8 +368,7 @@ static uint64_t EL0_TEXT el0_frequency(uint64_t arg)
     return v;
 }
 
-static uint64_t EL0_TEXT el0_counter(uint64_t arg)
-{
+static uint64_t EL0_TEXT el0_counter(uint64_t arg) {
     uint64_t v;
 
     (void)arg;
@@ -399,8 +379,7 @@ static uint64_t EL0_TEXT el0_counter(uint64_t arg)
 static volatile uint64_t other_freq, other_before, other_after, other_skew;
 static volatile uint32_t others_done;
 
-static void look_at_frequency(uint64_t arg)
-{
+static void look_at_frequency(uint64_t arg) {
     (void)arg;
     uint64_t start = __atomic_load_n(&other_before, __ATOMIC_ACQUIRE), c = counter();
 
@@ -413,8 +392,7 @@ static void look_at_frequency(uint64_t arg)
     __atomic_add_fetch(&others_done, 1, __ATOMIC_RELEASE);
 }
 
-static void m09_frequency(void)
-{
+static void m09_frequency(void) {
     uint32_t said = fdt_u32(fdt_find("/timer", 0), "clock-frequency", 0, 0);
     uint64_t f = freq();
 
@@ -467,8 +445,7 @@ static void m09_frequency(void)
     check_eq("M09-all-cpus-agree", other_skew, 0);
 }
 
-void test_main(void)
-{
+void test_main(void) {
     gic_init();
     gic_cpu_init();
     irq = irq_install();

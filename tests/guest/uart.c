@@ -1,44 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The PL011: transmit interrupt (D01), BUSY (D02), level line (D04), register set (D05), P15 load. */
+/* The PL011: transmit interrupt (D01), BUSY (D02), level line (D04), register set (D05), P15 load.
+ */
 #include "irq.h"
 
 const char *const test_name = "uart";
 
-#define DR 0x00u
-#define RSR 0x04u
-#define FR 0x18u
-#define ILPR 0x20u
-#define IBRD 0x24u
-#define FBRD 0x28u
-#define LCR_H 0x2cu
-#define CR 0x30u
-#define IFLS 0x34u
-#define IMSC 0x38u
-#define RIS 0x3cu
-#define MIS 0x40u
-#define ICR 0x44u
-#define DMACR 0x48u
-#define INT_TX 0x20u
+#define DR      0x00u
+#define RSR     0x04u
+#define FR      0x18u
+#define ILPR    0x20u
+#define IBRD    0x24u
+#define FBRD    0x28u
+#define LCR_H   0x2cu
+#define CR      0x30u
+#define IFLS    0x34u
+#define IMSC    0x38u
+#define RIS     0x3cu
+#define MIS     0x40u
+#define ICR     0x44u
+#define DMACR   0x48u
+#define INT_TX  0x20u
 #define FR_BUSY 0x08u
 #define FR_RXFE 0x10u
 #define FR_TXFE 0x80u
 
 static struct irq_state *irq;
 
-static uint32_t get(unsigned reg)
-{
+static uint32_t get(unsigned reg) {
     return read32(UART_BASE + reg);
 }
 
-static void set(unsigned reg, uint32_t v)
-{
+static void set(unsigned reg, uint32_t v) {
     write32(UART_BASE + reg, v);
     dsb();
 }
 
-static void d05_registers(void)
-{
-    static const uint8_t ids[] = { 0x11, 0x10, 0x04, 0x00, 0x0d, 0xf0, 0x05, 0xb1 };
+static void d05_registers(void) {
+    static const uint8_t ids[] = {0x11, 0x10, 0x04, 0x00, 0x0d, 0xf0, 0x05, 0xb1};
     unsigned wrong = 0;
 
     for (unsigned i = 0; i < 8; i++) {
@@ -55,10 +53,10 @@ static void d05_registers(void)
         uint32_t a, b, mask;
         const char *name;
     } rw[] = {
-        { IBRD, 0xa5a5, 0x0001, 0xffff, "ibrd" }, { FBRD, 0x2a, 0x15, 0x3f, "fbrd" },
-        { LCR_H, 0x70, 0x1e, 0xff, "lcr_h" }, { CR, 0x0301, 0x4b01, 0xff87, "cr" },
-        { IFLS, 0x12, 0x24, 0x3f, "ifls" }, { IMSC, 0x7d0, 0x050, 0x7ff, "imsc" },
-        { DMACR, 0x4, 0x0, 0x7, "dmacr" },
+        {IBRD, 0xa5a5, 0x0001, 0xffff, "ibrd"}, {FBRD, 0x2a, 0x15, 0x3f, "fbrd"},
+        {LCR_H, 0x70, 0x1e, 0xff, "lcr_h"},     {CR, 0x0301, 0x4b01, 0xff87, "cr"},
+        {IFLS, 0x12, 0x24, 0x3f, "ifls"},       {IMSC, 0x7d0, 0x050, 0x7ff, "imsc"},
+        {DMACR, 0x4, 0x0, 0x7, "dmacr"},
     };
 
     for (unsigned i = 0; i < ARRAY_SIZE(rw); i++) {
@@ -81,8 +79,7 @@ static void d05_registers(void)
 }
 
 /* How drivers bring the port up; each must leave it working. */
-static void d05_init_sequences(void)
-{
+static void d05_init_sequences(void) {
     /* amba-pl011: clear errors and interrupts, baud rate, FIFO on, enable, mask */
     set(ICR, 0xffff);
     set(IFLS, 0x12);
@@ -129,8 +126,7 @@ static void d05_init_sequences(void)
     set(IFLS, 0x12);
 }
 
-static void d02_busy(void)
-{
+static void d02_busy(void) {
     uint64_t worst = 0;
 
     print("# ");
@@ -162,8 +158,7 @@ static void d02_busy(void)
 
 static volatile uint32_t to_send;
 
-static void send_one(uint32_t id)
-{
+static void send_one(uint32_t id) {
     if (id != INTID_UART)
         return;
     if (!to_send) {
@@ -177,8 +172,7 @@ static void send_one(uint32_t id)
         set(DR, to_send % 50 == 49 ? '#' : '.');
 }
 
-static void d01_transmit_interrupt(void)
-{
+static void d01_transmit_interrupt(void) {
     irq_reset(irq);
     gic_enable(INTID_UART);
     set(IMSC, 0);
@@ -217,12 +211,12 @@ static void d01_transmit_interrupt(void)
     }
     print("\n");
     check_eq("D01-each-byte-raises-after-clear", missed, 0);
-    tap_note("TX interrupt after clear with an empty FIFO: %s", kept ? "stays" : "low until a byte");
+    tap_note("TX interrupt after clear with an empty FIFO: %s",
+             kept ? "stays" : "low until a byte");
 }
 
-static void d04_line(void)
-{
-    struct rng r = { 4242 };
+static void d04_line(void) {
+    struct rng r = {4242};
     uint32_t wrong_mis = 0, wrong_line = 0, rounds = (uint32_t)scaled(1500);
 
     irq_disable();
@@ -271,8 +265,7 @@ static void d04_line(void)
     check_eq("D04-no-receive-interrupt", get(RIS) & 0x50, 0);
 }
 
-void test_main(void)
-{
+void test_main(void) {
     gic_init();
     gic_cpu_init();
     irq = irq_install();

@@ -305,7 +305,8 @@ static void test_off_and_on_again(void **state) {
     uint64_t times[RUN_STATES];
 
     sim_run(1000);
-    sched_wake(&a->e); /* an interrupt: pending wakes do not keep it from going off */
+    sched_wake(&a->e);
+    sched_block_prepare(&a->e); /* earlier wakes do not keep it from going off */
     sim_pick(0, RUN_OFF);
     assert_null(sim.cur[0]);
     assert_int_equal(a->e.state, RUN_OFF);
@@ -315,6 +316,20 @@ static void test_off_and_on_again(void **state) {
     sched_times(&a->e, times);
     assert_int_equal(times[RUN_RUNNING], 1100);
     assert_int_equal(times[RUN_OFF], 500);
+}
+
+/* Turned on again before it is off: that is no lost wake either. */
+static void test_on_while_going_off(void **state) {
+    (void)state;
+    sim_init(1);
+    struct sim_entity *a = sim_spinner(256, cpu_set_all());
+
+    sim_settle();
+    sched_block_prepare(&a->e);
+    sched_wake(&a->e);
+    sim_pick(0, RUN_OFF);
+    assert_ptr_equal(sim.cur[0], a);
+    assert_false(a->e.wake_pending);
 }
 
 static void test_times_of_each_state(void **state) {
@@ -452,6 +467,7 @@ int main(void) {
         cmocka_unit_test(test_spinner_with_seven_greedy_wakers),
         cmocka_unit_test(test_l02_off_costs_nothing),
         cmocka_unit_test(test_off_and_on_again),
+        cmocka_unit_test(test_on_while_going_off),
         cmocka_unit_test(test_times_of_each_state),
         cmocka_unit_test(test_no_wake_is_lost_while_blocking),
         cmocka_unit_test(test_wake_before_release_stays),

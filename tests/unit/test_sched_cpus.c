@@ -288,12 +288,10 @@ static void test_new_one_takes_the_scale_of_its_home(void **state) {
 
     sim_run(10 * (uint64_t)SIM_SECOND);
     struct sim_entity *a = sim_spinner(256, cpu_set_all());
-    uint64_t from = sim_ran(other);
 
     assert_int_equal(a->e.cpu, 1);
-    sim_run(10 * SIM_SLICE);
-    assert_true(a->e.longest_wait <= SIM_SLICE);
-    check_near((int64_t)(sim_ran(other) - from), 5 * SIM_SLICE, SIM_SLICE);
+    assert_int_equal(a->e.vtime, other->e.vtime);
+    assert_true(a->e.vtime < 20 * (uint64_t)SIM_SECOND);
 }
 
 /*
@@ -307,12 +305,11 @@ static void test_idle_pcpu_passes_on_what_it_leaves(void **state) {
     struct sim_entity *urgent = sim_spinner(256, sim_set(1));
     struct sim_entity *free_one;
 
-    sim_settle(); /* sleeper on 1 or 0: bring both asleep onto pCPU 0 */
-    for (unsigned cpu = 0; cpu < 3; cpu++) {
-        if (sim.cur[cpu] != NULL) {
-            sim_pick(cpu, RUN_BLOCKED);
-        }
-    }
+    sim_settle();
+    assert_ptr_equal(sim.cur[0], sleeper);
+    sim_pick(0, RUN_BLOCKED);
+    assert_ptr_equal(sim.cur[0], urgent);
+    sim_pick(0, RUN_BLOCKED);
     free_one = sim_spinner(256, cpu_set_all());
     sim_run(SIM_SECOND);
     assert_ptr_equal(sim.cur[0], free_one);
@@ -327,23 +324,67 @@ static void test_idle_pcpu_passes_on_what_it_leaves(void **state) {
     assert_int_equal(free_one->e.state, RUN_RUNNING);
 }
 
+/* The same when it does not even come to look, because one of its own was woken meanwhile. */
+static void test_idle_pcpu_passes_on_what_it_did_not_look_for(void **state) {
+    (void)state;
+    sim_init(3);
+    struct sim_entity *urgent = sim_spinner(256, sim_set(1));
+    struct sim_entity *own = sim_add(256, sim_set(2));
+    struct sim_entity *free_one;
+
+    sim_settle();
+    sim_pick(0, RUN_BLOCKED);
+    free_one = sim_spinner(256, cpu_set_all());
+    sim_run(SIM_SECOND);
+    assert_ptr_equal(sim.cur[0], free_one);
+    sim_wake(urgent);
+    sim_pick(0, RUN_RUNNABLE);
+    assert_ptr_equal(sim.cur[0], urgent);
+    assert_true(sim.kicked[1]);
+    sim_wake(own);
+    sim_settle();
+    assert_ptr_equal(sim.cur[1], own);
+    assert_ptr_equal(sim.cur[2], free_one);
+}
+
+/* Who slept long and comes to an idle pCPU is not owed more than if it came back to its own. */
+static void test_sleep_saves_up_one_slice_on_another_pcpu(void **state) {
+    (void)state;
+    sim_init(2);
+    struct sim_entity *sleeper = sim_spinner(256, cpu_set_all());
+    struct sim_entity *spinner;
+
+    sim_settle();
+    assert_ptr_equal(sim.cur[0], sleeper);
+    sim_pick(0, RUN_BLOCKED);
+    spinner = sim_spinner(256, sim_set(1));
+    sim_run(SIM_SECOND);
+    sim_wake(sleeper);
+    assert_int_equal(sleeper->e.cpu, 1);
+    assert_int_equal(sleeper->e.vtime, spinner->e.vtime - SIM_SLICE);
+}
+
 /* A pCPU that is idle but has somebody coming is not chosen for the next one. */
 static void test_idle_pcpu_is_chosen_once(void **state) {
     (void)state;
     sim_init(2);
     struct sim_entity *a = sim_spinner(256, cpu_set_all());
-    struct sim_entity *b = sim_add(256, cpu_set_all());
+    struct sim_entity *b = sim_spinner(256, cpu_set_all());
 
     sim_settle();
+    assert_ptr_equal(sim.cur[1], b);
+    sim_pick(1, RUN_BLOCKED);
     assert_null(sched_pick(0, &a->e, RUN_BLOCKED));
     sim.cur[0] = NULL;
     sim_wake(a); /* its registers are on pCPU 0: it stays there */
-    sim_wake(b);
+    struct sim_entity *c = sim_spinner(256, cpu_set_all());
+
     assert_int_equal(a->e.cpu, 0);
-    assert_int_equal(b->e.cpu, 1);
+    assert_int_equal(c->e.cpu, 1);
     sched_released(&a->e);
     sim_settle();
     assert_int_equal(a->e.migrations, 0);
+    assert_int_equal(c->e.migrations, 0);
 }
 
 int main(void) {
@@ -362,6 +403,8 @@ int main(void) {
         cmocka_unit_test(test_spinners_of_any_one_weight),
         cmocka_unit_test(test_new_one_takes_the_scale_of_its_home),
         cmocka_unit_test(test_idle_pcpu_passes_on_what_it_leaves),
+        cmocka_unit_test(test_idle_pcpu_passes_on_what_it_did_not_look_for),
+        cmocka_unit_test(test_sleep_saves_up_one_slice_on_another_pcpu),
         cmocka_unit_test(test_idle_pcpu_is_chosen_once),
     };
 

@@ -68,7 +68,7 @@ static void pick(unsigned cpu, enum run_state state) {
     sim.kicked[cpu] = false;
     next = (struct sim_entity *)sched_pick(cpu, prev != NULL ? &prev->e : NULL, state);
     if (prev != NULL) {
-        bool woken = state == RUN_BLOCKED && shadow[index_of(prev)].wake_pending;
+        bool woken = state != RUN_RUNNABLE && shadow[index_of(prev)].wake_pending;
 
         enter(index_of(prev), woken ? RUN_RUNNABLE : state);
     }

@@ -237,9 +237,111 @@ static void test_threads(void **state) {
     check_end();
 }
 
+/* --- a wake on one pCPU at the very moment when another goes idle --- */
+
+#define ROUNDS 20000u
+
+static struct job *tied[2]; /* the one that stays on each pCPU */
+static struct job *guest;   /* the one that is woken */
+static uint32_t arrived;    /* atomic */
+
+/* Both threads go on together, or nearly. */
+static void meet(uint32_t round) {
+    unsigned spins = 0;
+
+    __atomic_add_fetch(&arrived, 1, __ATOMIC_ACQ_REL);
+    while (__atomic_load_n(&arrived, __ATOMIC_ACQUIRE) < 2 * (round + 1)) {
+        if (++spins > 1000) {
+            sched_yield();
+        }
+    }
+}
+
+static void delay(struct pcpu *p) {
+    for (uint32_t left = roll(p, 64); left > 0; left--) {
+        __asm__ volatile("" ::: "memory");
+    }
+}
+
+/* Waits until the guest runs here, which is woken while we go idle; then all is as before. */
+static void receive_guest(struct pcpu *p) {
+    struct timespec from, now;
+
+    pick(p, RUN_BLOCKED);
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    for (unsigned spins = 0; p->cur != guest; spins++) {
+        if (__atomic_exchange_n(&p->kicked, 0, __ATOMIC_ACQUIRE) != 0) {
+            pick(p, RUN_RUNNABLE);
+        } else if (spins % 1024 == 1023) {
+            clock_gettime(CLOCK_MONOTONIC, &now);
+            if (now.tv_sec - from.tv_sec > 10) {
+                fault_unless(false); /* it waits on the other pCPU, and nobody told us */
+                return;
+            }
+            sched_yield();
+        }
+    }
+    sched_block_prepare(&guest->e);
+    pick(p, RUN_BLOCKED);
+    sched_wake(&tied[p->number]->e);
+    pick(p, RUN_RUNNABLE);
+    __atomic_store_n(&p->kicked, 0, __ATOMIC_RELAXED);
+}
+
+static void *duel_main(void *arg) {
+    struct pcpu *p = arg;
+
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        meet(2 * round);
+        if (__atomic_load_n(&faults, __ATOMIC_RELAXED) != 0) {
+            break;
+        }
+        delay(p);
+        if (round % 2 == p->number) {
+            sched_wake(&guest->e); /* it was here last, but we are busy */
+        } else {
+            receive_guest(p);
+        }
+        meet(2 * round + 1);
+    }
+    return NULL;
+}
+
+static void test_wake_meets_idle(void **state) {
+    pthread_t threads[2];
+
+    (void)state;
+    ticks = picks = faults = arrived = 0;
+    sched_init(2, 1ull << 40); /* no slices */
+    for (unsigned i = 0; i < 2; i++) {
+        struct cpu_set set = cpu_set_none();
+
+        cpu_set_add(&set, i);
+        pcpus[i] = (struct pcpu){.number = i, .random = i + 1};
+        jobs[i] = (struct job){.owner = NOBODY};
+        tied[i] = &jobs[i];
+        sched_entity_init(&jobs[i].e, 256, set);
+        sched_cpu_online(i);
+        sched_wake(&jobs[i].e);
+        pick(&pcpus[i], RUN_RUNNABLE);
+    }
+    guest = &jobs[2];
+    *guest = (struct job){.owner = NOBODY};
+    sched_entity_init(&guest->e, 256, cpu_set_all()); /* begins as one that was on pCPU 0 */
+    guest->e.switches = 1;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, duel_main, &pcpus[i]), 0);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    assert_int_equal(faults, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_wake_meets_idle),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

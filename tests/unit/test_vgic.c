@@ -662,8 +662,8 @@ static unsigned told(unsigned i) {
 }
 
 /*
- * All ways to make an interrupt pending for vCPU 1 end in vgic_notify() of it, in whatever state it is: the
- * virtual GIC knows of no difference but live (running) and not.
+ * All ways to make an interrupt pending for vCPU 1 end in vgic_notify() of it, in whatever state it
+ * is: the virtual GIC knows of no difference but live (running) and not.
  */
 static void p21_every_way_notifies(void **state) {
     (void)state;

@@ -29,8 +29,8 @@ static void boot(unsigned n) {
 }
 
 /*
- * One address space for the tests: the distributor, then all redistributor frames. Without the way out of
- * and into the guest: for one that never ran.
+ * One address space for the tests: the distributor, then all redistributor frames. Without the way
+ * out of and into the guest: for one that never ran.
  */
 static enum vgic_mmio_result reg_off_cpu(struct sim *s, uint64_t off, unsigned width, bool write,
                                          uint64_t *value) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* link: arch/arm64/vgic.c arch/arm64/vgic_lr.c arch/arm64/vgic_mmio.c */
 /*
- * The virtual GIC against a reference model: the interrupt state machine of IHI 0069H 4.1 with one record
- * for each interrupt, no list registers and no laziness. Random operations on both; after each one, every
- * vCPU must be signalled or not as the model says, and what it acknowledges must be one of the best.
+ * The virtual GIC against a reference model: the interrupt state machine of IHI 0069H 4.1 with one
+ * record for each interrupt, no list registers and no laziness. Random operations on both; after
+ * each one, every vCPU must be signalled or not as the model says, and what it acknowledges must be
+ * one of the best.
  */
 #include "tests/unit/vgic_sim.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* link: arch/arm64/vgic.c arch/arm64/vgic_lr.c arch/arm64/vgic_mmio.c */
 /*
- * The virtual GIC with a thread for each vCPU (P25, G24, P21): messages in a ring by SGI, with SPIs, remote
- * register accesses and switches in between. Clean under ThreadSanitizer.
+ * The virtual GIC with a thread for each vCPU (P25, G24, P21): messages in a ring by SGI, with SPIs,
+ * remote register accesses and switches in between. Clean under ThreadSanitizer.
  */
 #include "tests/unit/vgic_sim.h"
 
@@ -188,7 +188,7 @@ static void p25_sgi_ring_with_spis_and_remote_registers(void **state) {
     ring(scale(50000), N, 1, true);
 }
 
-/* All vCPUs send the same SGI to vCPU 0 at once: one interrupt at least after the last send (G24). */
+/* All send the same SGI to vCPU 0 at once: one interrupt at least after the last send (G24). */
 static void *sender(void *arg) {
     struct sim *s = arg;
 

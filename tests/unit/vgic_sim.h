@@ -3,8 +3,8 @@
  * A guest's CPU interface over list registers, and the glue around the virtual GIC, for its tests.
  *
  * The CPU interface does what IHI 0069H section 4 and the pseudocode of ICV_* say, with 8-bit group
- * priorities: acknowledge, EOI, DIR, EOImode, priority mask, group enables, maintenance interrupts, and
- * the physical timer interrupt behind PPI 27.
+ * priorities: acknowledge, EOI, DIR, EOImode, priority mask, group enables, maintenance interrupts,
+ * and the physical timer interrupt behind PPI 27.
  */
 #ifndef TESTS_UNIT_VGIC_SIM_H
 #define TESTS_UNIT_VGIC_SIM_H
@@ -42,7 +42,7 @@ static struct sim *sim_of(struct vgic_vcpu *v) {
 
 /* --- The glue --- */
 
-static inline void sim_sync(struct sim *s) {
+static inline void sim_read(struct sim *s) {
     for (unsigned i = 0; i < s->v.n_lr; i++) {
         if ((s->v.lr_used >> i & 1u) != 0) {
             s->v.lr_in[i] = s->lr[i];
@@ -50,6 +50,10 @@ static inline void sim_sync(struct sim *s) {
     }
     s->v.hcr_in = (s->v.ich_hcr & VGIC_HCR_LRENPIE) != 0 ? s->hcr : 0;
     s->v.ich_vmcr = s->vmcr;
+}
+
+static inline void sim_sync(struct sim *s) {
+    sim_read(s);
     vgic_fold(&s->v);
 }
 
@@ -59,11 +63,11 @@ static inline void sim_enter(struct sim *s) {
     if (!vgic_dirty(&s->v)) {
         return;
     }
-    sim_sync(s);
+    sim_read(s);
     if (vgic_hw_held(&s->v, TIMER) && !s->timer_line) {
         vgic_set_level(&s->v, TIMER, false);
     }
-    vgic_fill(&s->v);
+    vgic_refill(&s->v);
     for (unsigned i = 0; i < s->v.n_lr; i++) {
         if ((s->v.lr_write >> i & 1u) != 0) {
             s->lr[i] = s->v.lr[i];
@@ -228,8 +232,8 @@ static inline void sim_dir(struct sim *s, unsigned id) {
 
 /* --- The guest's memory-mapped registers --- */
 
-static inline uint64_t sim_mmio(struct sim *s, bool redist, uint64_t off, unsigned width, bool write,
-                                uint64_t value) {
+static inline uint64_t sim_mmio(struct sim *s, bool redist, uint64_t off, unsigned width,
+                                bool write, uint64_t value) {
     sim_irqs(s);
     sim_sync(s);
     if (redist) {
@@ -259,7 +263,7 @@ static inline uint32_t gicr_r(struct sim *s, unsigned t, uint64_t off) {
     return (uint32_t)sim_mmio(s, true, t * (uint64_t)VGIC_REDIST_SIZE + off, 4, false, 0);
 }
 
-/* The register of a per-interrupt file for `id`, and the bit in it: vCPU t's frame for SGIs and PPIs. */
+/* The bit for `id` in its register of a per-interrupt file: vCPU t's frame for SGIs and PPIs. */
 static inline void irq_w(struct sim *s, unsigned t, unsigned id, uint64_t file) {
     if (id < 32) {
         gicr_w(s, t, 0x10000 + file, 1u << id);
@@ -324,7 +328,7 @@ struct machine {
     unsigned n;
 };
 
-/* `n` vCPUs in memory from the caller, set up as Linux does: all group 1, all groups on, PMR 0xf0. */
+/* `n` vCPUs in memory from the caller, in reset state. */
 static inline void machine_init(struct machine *m, struct sim *cpus, unsigned n, unsigned n_lr) {
     memset(cpus, 0, n * sizeof(*cpus));
     m->cpu = cpus;
@@ -336,6 +340,7 @@ static inline void machine_init(struct machine *m, struct sim *cpus, unsigned n,
     }
 }
 
+/* What Linux does first: all interrupts group 1, groups on, PMR 0xf0. */
 static inline void machine_guest_setup(struct machine *m) {
     struct sim *s = &m->cpu[0];
 

@@ -282,9 +282,6 @@ static bool send_away(struct run_queue *q, struct sched_entity *e,
             __atomic_store_n(&e->cpu, (uint16_t)cpu_of(to), __ATOMIC_RELEASE);
             add_moved(to, e, slices_for(LAG_SLICES, e->weight, weight));
             announce(to, e, now);
-            if (any_idle()) {
-                offer(e); /* who goes idle may have looked there before, and comes here too late */
-            }
             sent = true;
         }
     }
@@ -484,8 +481,8 @@ static unsigned choose_cpu(const struct run_queue *q, const struct sched_entity 
     if (__atomic_load_n(&e->on_cpu, __ATOMIC_SEQ_CST)) {
         return cpu; /* its registers are still there: nobody else could run it */
     }
-    if (any_idle() && !idle_claim(cpu)) {
-        unsigned idle = idle_claim_any(&e->allowed);
+    if (any_idle()) {
+        unsigned idle = idle_claim(cpu) ? cpu : idle_claim_any(&e->allowed);
 
         if (idle != NO_CPU) {
             return idle;

@@ -34,7 +34,11 @@ void vcpu_init(struct vcpu *v, struct vm *vm, unsigned index) {
 
 void vcpu_request(struct vcpu *v, uint32_t request) {
     atomic_fetch_or(&v->requests, request);
-    /* On its way out it sees the request anyway; while it is inside only an interrupt brings it out. */
+    /*
+     * Either we see that it runs, or it sees the request before it enters its guest: both sides write
+     * first and look then, with a full barrier (here) or the scheduler's lock (there) in between.
+     */
+    atomic_thread_fence(memory_order_seq_cst);
     if (__atomic_load_n(&v->sched.state, __ATOMIC_RELAXED) == RUN_RUNNING) {
         unsigned cpu = __atomic_load_n(&v->sched.cpu, __ATOMIC_RELAXED);
         if (cpu != this_pcpu()->index) {

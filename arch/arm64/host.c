@@ -19,6 +19,12 @@ static int node_compatible(const char *compatible) {
     return fdt_node_offset_by_compatible(tree, -1, compatible);
 }
 
+/* A node that is there for others (the secure world, say) has a status other than "okay". */
+static bool usable(int node) {
+    const char *status = fdt_getprop(tree, node, "status", NULL);
+    return status == NULL || strcmp(status, "okay") == 0 || strcmp(status, "ok") == 0;
+}
+
 /* `cells` 32-bit cells at p as one number. */
 static uint64_t read_cells(const fdt32_t *p, int cells) {
     uint64_t value = 0;
@@ -67,6 +73,9 @@ static void find_console(void) {
     }
     if (node < 0 || fdt_node_check_compatible(tree, node, "arm,pl011") != 0) {
         node = node_compatible("arm,pl011");
+        while (node >= 0 && !usable(node)) {
+            node = fdt_node_offset_by_compatible(tree, node, "arm,pl011");
+        }
     }
     uint64_t size;
     if (node < 0 || !read_reg(node, 0, &host.uart, &size)) {
@@ -82,7 +91,7 @@ static void find_memory(void) {
 
     for (node = fdt_node_offset_by_prop_value(tree, -1, "device_type", "memory", 7); node >= 0;
          node = fdt_node_offset_by_prop_value(tree, node, "device_type", "memory", 7)) {
-        for (unsigned i = 0; read_reg(node, i, &base, &size); i++) {
+        for (unsigned i = 0; usable(node) && read_reg(node, i, &base, &size); i++) {
             mem_add((phys_t){base}, size);
         }
     }

@@ -77,9 +77,6 @@ static void c13_arguments(void) {
         check_eq("C13-affinity-levels-combine", on, 3);
         check_eq("C13-affinity-level-4", psci(PSCI_AFFINITY_INFO64, cpus[0].mpidr, 4, 0),
                  PSCI_INVALID_PARAMETERS);
-        check_eq("C13-affinity-level-huge",
-                 psci(PSCI_AFFINITY_INFO64, cpus[0].mpidr, 0x100000000, 0),
-                 PSCI_INVALID_PARAMETERS);
         /* MPIDR's U and MT bits and RES1 are no part of the argument. */
         check_eq("C13-on-reserved-bits", psci(PSCI_CPU_ON64, cpus[0].mpidr | 1ul << 31, entry, 0),
                  PSCI_INVALID_PARAMETERS);

@@ -144,7 +144,6 @@ static const struct {
     {"erridr_el1", SYSREG(3, 0, 5, 3, 0), RAS},
     {"errselr_el1", SYSREG(3, 0, 5, 3, 1), RAS},
     {"erxfr_el1", SYSREG(3, 0, 5, 4, 0), RAS},
-    {"disr_el1", SYSREG(3, 0, 12, 1, 1), RAS},
     {"pire0_el1", SYSREG(3, 0, 10, 2, 2), S1PIE},
     {"pir_el1", SYSREG(3, 0, 10, 2, 3), S1PIE},
     {"por_el1", SYSREG(3, 0, 10, 2, 4), S1POE},
@@ -159,8 +158,6 @@ static const struct {
     {"rndr", SYSREG(3, 3, 2, 4, 0), RNDR},
     {"lorc_el1", SYSREG(3, 0, 10, 4, 3), LOR},
     {"lorid_el1", SYSREG(3, 0, 10, 4, 7), LOR},
-    {"icc_nmiar1_el1", SYSREG(3, 0, 12, 9, 5), NMI},
-    {"allint", SYSREG(3, 0, 4, 3, 0), NMI},
     {"rcwmask_el1", SYSREG(3, 0, 13, 0, 6), THE},
     {"hcr_el2", SYSREG(3, 4, 1, 1, 0), EL2},
     {"vttbr_el2", SYSREG(3, 4, 2, 1, 0), EL2},
@@ -237,7 +234,16 @@ static bool undefined(struct exc_info e) {
            (e.esr & 0x3ffffff) == 0x2000000;
 }
 
+/*
+ * What has no trap to EL2 is not in the table: DISR_EL1 under RAS, and MTE's tag instructions,
+ * which work on untagged memory when the hypervisor keeps tags off.
+ */
 static void hidden_registers(void) {
+    /* Without this, SVE and SME would be trapped to EL1 itself before EL2 is asked. */
+    uint64_t cpacr = read_sysreg(cpacr_el1);
+
+    write_sysreg(cpacr_el1, cpacr | 3ul << 16 | 3ul << 24);
+    isb();
     unsigned tried = 0, shown = 0;
     char name[48];
 
@@ -251,11 +257,11 @@ static void hidden_registers(void) {
         struct exc_info w = insn_exec(INSN_MSR(hidden[i].reg, 0), regs);
 
         format(name, sizeof(name), "B06-undef-%s", hidden[i].name);
+        if (!undefined(r) || !undefined(w))
+            tap_note("%s: read: %u exceptions, esr 0x%lx; write: %u, 0x%lx", hidden[i].name,
+                     r.count, r.esr, w.count, w.esr);
         tap_check(undefined(r) && undefined(w), name,
-                  r.count   ? r.esr
-                  : w.count ? w.esr
-                            : 0,
-                  0x2000000);
+                  undefined(r) ? (w.count ? w.esr : 0) : (r.count ? r.esr : 0), 0x2000000);
         tried++;
     }
     tap_note("%u registers of hidden features tried, %u belong to features shown", tried, shown);
@@ -268,7 +274,6 @@ static void hidden_registers(void) {
         {"T07-undef-rdvl", 0x04bf5020u, SVE}, /* rdvl x0, #1 */
         {"T07-undef-ptrue", 0x2518e3e0u, SVE},  {"T07-undef-sve-add", 0x04200000u, SVE},
         {"T07-undef-rdsvl", 0x04bf5820u, SME},  {"T07-undef-smstart", 0xd503477fu, SME},
-        {"B06-undef-irg", 0x9ac11000u, MTE},    /* irg x0, x0, x1 */
         {"B06-undef-cpyfp", 0x19010440u, MOPS}, /* cpyfp [x0]!, [x1]!, x2! */
     };
 
@@ -281,6 +286,8 @@ static void hidden_registers(void) {
 
         tap_check(e.count == 1 && ESR_EC(e.esr) == EC_UNKNOWN, insns[i].name, e.esr, 0x2000000);
     }
+    write_sysreg(cpacr_el1, cpacr);
+    isb();
 }
 
 /* Features that are shown must work. */
@@ -349,8 +356,9 @@ static void random_reads(void) {
             fine++;
         else if (ESR_EC(e.esr) == EC_UNKNOWN)
             undef++;
-        else if (!native())
-            other++;
+        else if (!native() && other++ < 8)
+            tap_note("read of s%u_%u_c%u_c%u_%u: esr 0x%lx", reg >> 19 & 3, reg >> 16 & 7,
+                     reg >> 12 & 15, reg >> 8 & 15, reg >> 5 & 7, e.esr);
     }
     tap_note("random reads: %u values, %u undefined", fine, undef);
     check_eq("B06-random-reads", other, 0);

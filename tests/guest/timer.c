@@ -195,9 +195,18 @@ static void m03_masks(void) {
             set_ctl(TIMER_ENABLE);
             wait_for(read_sysreg(isr_el1) & 0x80, 1000);
             set_ctl(TIMER_ENABLE | TIMER_IMASK);
+            /*
+             * The virtual timer's control is not trapped: the line is looked at again at the next
+             * exit at the latest, and there is one here.
+             */
+            psci(PSCI_VERSION, 0, 0, 0);
             check_true(named("M03-mask-takes-it-back"),
-                       wait_for(!(read_sysreg(isr_el1) & 0x80), 100000));
-            check_eq(named("M03-iar-spurious-after-mask"), gic_iar1(), INTID_NONE);
+                       wait_for(!(read_sysreg(isr_el1) & 0x80), 1000));
+            uint32_t id = gic_iar1();
+
+            check_eq(named("M03-iar-spurious-after-mask"), id, INTID_NONE);
+            if (id < 1020)
+                gic_eoi1(id);
         }
     }
     set_ctl(0);

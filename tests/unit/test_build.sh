@@ -16,12 +16,12 @@ ok() { # NAME: the exit code of the command before decides
 	number=$((number + 1))
 	[ $rc -eq 0 ] || printf 'not '
 	echo "ok $number - $1"
-	[ $rc -eq 0 ] || tail -n 20 "$dir/out" | sed 's/^/# /'
+	[ $rc -eq 0 ] || tail -n 8 "$dir/out" | cut -c1-160 | sed 's/^/# /'
 }
 copy() { # FOLDER
 	mkdir -p "$1/tests" && cp -r Makefile lab core include hyp arch guest tools "$1" && cp -r tests/guest tests/tests.mk tests/unit "$1/tests"
 }
-build() { # FOLDER ARGUMENTS of make; LC_ALL, time and umask differ
+build() { # FOLDER ARGUMENTS of make
 	TZ=Asia/Tokyo make -C "$1" -j1 "${@:2}" >"$dir/out" 2>&1
 }
 
@@ -33,8 +33,6 @@ build "$b" hyp && cmp "$a/build/arm64/paravane.img" "$b/build/arm64/paravane.img
 ok "gcc: the same image in any folder"
 cmp "$a/build/arm64/paravane.elf" "$b/build/arm64/paravane.elf" >>"$dir/out" 2>&1
 ok "gcc: the same symbols and debug information in any folder"
-cmp "$a/build/arm64/paravane.img" build/arm64/paravane.img >>"$dir/out" 2>&1
-ok "gcc: the same image as make has built here"
 build "$a" hyp COMPILER=clang && ! grep -i warning "$dir/out"
 ok "clang: it builds, without a warning"
 build "$b" hyp COMPILER=clang && cmp "$a/build/arm64-clang/paravane.img" "$b/build/arm64-clang/paravane.img" >>"$dir/out" 2>&1

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The contract of include/hyp/arch.h but for the machine (engine.c) and the TLB (tlb.c). Where arm64
+ * has a choice of when to do something, this does it as arm64 does.
+ */
+#include "arch/fake/private.h"
+#include "core/port.h"
+#include "hyp/arch.h"
+#include "hyp/console.h"
+
+/* ---- Timers and interrupts of the pCPU ---- */
+
+static bool line(const struct fake_timer *t, uint64_t now) {
+    return t->on && now >= t->at;
+}
+
+bool cpu_interrupt_pending(const struct pcpu *p) {
+    uint64_t now = guest_clock();
+
+    return p->arch.kicked || now >= p->arch.hyp_timer ||
+           (!p->arch.vtimer_active && line(&p->arch.vtimer, now));
+}
+
+uint64_t cpu_next_interrupt(const struct pcpu *p) {
+    uint64_t next = p->arch.hyp_timer;
+
+    if (p->arch.vtimer.on && !p->arch.vtimer_active && p->arch.vtimer.at < next) {
+        next = p->arch.vtimer.at;
+    }
+    return next;
+}
+
+void arch_timer_arm(uint64_t deadline) {
+    fake_step();
+    this_pcpu()->arch.hyp_timer = deadline;
+}
+
+/* Remembers when the interrupt became due, for how late it is taken. */
+static void due(struct vcpu *v, unsigned virq, uint64_t when) {
+    if (v->arch.since[virq] == UINT64_MAX) {
+        v->arch.since[virq] = when;
+    }
+}
+
+void cpu_post(struct vcpu *v, uint32_t virq) {
+    for (unsigned i = 0; i < FAKE_VIRQS; i++) {
+        if ((virq >> i & 1u) != 0) {
+            due(v, i, guest_clock());
+        }
+    }
+    fake_step();
+    atomic_fetch_or(&v->arch.posted, virq);
+    vcpu_request_and_wake(v, REQUEST_IRQ);
+}
+
+static void show_vtimer(struct vcpu *v) {
+    v->arch.visible |= FAKE_VIRQ_VTIMER;
+    due(v, 0, this_pcpu()->arch.vtimer.at);
+}
+
+/* It goes on being active until the guest has dealt with it, also while the guest is elsewhere. */
+static void vtimer_interrupt(struct pcpu *p) {
+    struct vcpu *v = p->current;
+
+    p->arch.vtimer_active = true;
+    if (v == NULL || !v->on_pcpu) {
+        fake_fault("CPU %u: the virtual timer of nobody fired", p->index);
+        p->arch.vtimer.on = false;
+        return;
+    }
+    show_vtimer(v);
+    vcpu_request(v, REQUEST_IRQ);
+}
+
+void arch_handle_interrupts(void) {
+    struct pcpu *p = this_pcpu();
+
+    fake_step();
+    for (;;) {
+        if (p->arch.kicked) {
+            p->arch.kicked = false; /* that we are here is all it wanted */
+        } else if (port_clock() >= p->arch.hyp_timer) {
+            p->arch.hyp_timer = TIMER_NEVER;
+            p->armed = TIMER_NEVER;
+            timer_run();
+        } else if (!p->arch.vtimer_active && line(&p->arch.vtimer, guest_clock())) {
+            vtimer_interrupt(p);
+        } else if (!engine_device()) {
+            break;
+        }
+    }
+    timer_program(sched_slice_end(p->index));
+}
+
+/* ---- vCPUs ---- */
+
+void arch_vcpu_init(struct vcpu *v) {
+    v->arch.fiber = boot_alloc(sizeof(struct fiber));
+    fiber_init(v->arch.fiber, 64u << 10);
+}
+
+void arch_vcpu_reset(struct vcpu *v, uint64_t pc, uint64_t arg) {
+    struct arch_vcpu *a = &v->arch;
+
+    fake_step();
+    if (v->on_pcpu) {
+        fake_fault("vm %u vcpu %u: reset while it is on a pCPU", v->vm->index, v->index);
+    }
+    a->reg = a->true_reg = (struct fake_registers){0, 0};
+    a->vtimer = a->ptimer = (struct fake_timer){false, 0};
+    a->vtimer_active = false;
+    a->visible &= FAKE_VIRQ_SGI;
+    a->masked = false;
+    for (unsigned i = 0; i < 2; i++) {
+        a->since[i] = UINT64_MAX;
+    }
+    a->left = 0;
+    a->entry = (fake_guest *)(uintptr_t)pc;
+    a->arg = arg;
+    a->starts++;
+    a->op = FAKE_HVC;
+    a->host = NULL; /* guest_enter begins the program anew */
+}
+
+void arch_vcpu_load(struct vcpu *v, bool registers_present) {
+    struct arch_pcpu *p = &this_pcpu()->arch;
+    struct arch_vcpu *a = &v->arch;
+
+    fake_step();
+    a->loads++;
+    if (!registers_present) {
+        p->vmid = v->vm->arch.vmid;
+        p->reg = a->reg;
+    }
+    p->vtimer = a->vtimer;
+    p->vtimer_active = a->vtimer_active;
+    if (!p->vtimer_active && line(&p->vtimer, port_clock())) {
+        p->vtimer_active = true; /* no interrupt and no exit needed to see that */
+        show_vtimer(v);
+    }
+    if (line(&a->ptimer, port_clock())) {
+        a->visible |= FAKE_VIRQ_PTIMER;
+        due(v, 1, a->ptimer.at);
+    }
+    a->visible |= atomic_exchange(&a->posted, 0);
+}
+
+void arch_vcpu_save(struct vcpu *v) {
+    struct arch_pcpu *p = &this_pcpu()->arch;
+
+    fake_step();
+    v->arch.reg = p->reg;
+    v->arch.vtimer = p->vtimer;
+    v->arch.vtimer_active = p->vtimer_active;
+    p->vtimer.on = false;
+    p->vtimer_active = false;
+}
+
+void arch_vcpu_requests(struct vcpu *v, uint32_t requests) {
+    fake_step();
+    if ((requests & REQUEST_TIMER) != 0) {
+        if (line(&v->arch.ptimer, port_clock())) {
+            v->arch.visible |= FAKE_VIRQ_PTIMER;
+            due(v, 1, v->arch.ptimer.at);
+        }
+        timer_set(&v->timer, arch_vcpu_deadline(v, false));
+    }
+    if ((requests & (REQUEST_IRQ | REQUEST_IRQ_SYNC)) != 0) {
+        v->arch.visible |= atomic_exchange(&v->arch.posted, 0);
+    }
+}
+
+bool arch_vcpu_pending(struct vcpu *v) {
+    fake_step();
+    if (v->arch.visible == 0 && atomic_load(&v->arch.posted) == 0) {
+        return false;
+    }
+    vcpu_request(v, REQUEST_IRQ);
+    return true;
+}
+
+uint64_t arch_vcpu_deadline(struct vcpu *v, bool blocked) {
+    const struct arch_vcpu *a = &v->arch;
+    uint64_t first = TIMER_NEVER;
+
+    fake_step();
+    if (a->ptimer.on && (a->visible & FAKE_VIRQ_PTIMER) == 0) {
+        first = a->ptimer.at;
+    }
+    if (blocked && a->vtimer.on && a->vtimer.at < first) {
+        first = a->vtimer.at;
+    }
+    return first;
+}
+
+void arch_vcpu_report(struct vcpu *v) {
+    console_printf("  count=%lu", v->arch.true_reg.count);
+}
+
+_Noreturn void arch_enter(struct vcpu *v) {
+    for (;;) {
+        struct pcpu *p = this_pcpu();
+        enum verdict verdict = RESUME;
+
+        fake_step();
+        if (arch_fake_check_entry(p, v)) {
+            guest_enter(v);
+        }
+        if (v->arch.op == FAKE_RUN) {
+            v->exits[EXIT_IRQ]++;
+            arch_handle_interrupts();
+        } else {
+            verdict = guest_trap(v);
+        }
+        v = vcpu_next(v, verdict);
+    }
+}
+
+/* ---- VMs ---- */
+
+ipa_t arch_vm_ram_base(void) {
+    return (ipa_t){0x40000000};
+}
+
+void arch_vm_init(struct vm *vm) {
+    vm->arch.vmid = fake_broken.same_vmid ? 1 : vm->index + 1;
+    tlb_vm_init(vm);
+}
+
+void arch_vm_reset(struct vm *vm) {
+    fake_step();
+    vm->arch.resets++;
+    for (unsigned i = 0; i < vm->config->vcpus; i++) {
+        struct arch_vcpu *a = &vm->vcpus[i]->arch;
+        if (vm->vcpus[i]->on_pcpu) {
+            fake_fault("vm %u: reset while vcpu %u is on a pCPU", vm->index, i);
+        }
+        atomic_store(&a->posted, 0);
+        a->visible = 0;
+        for (unsigned n = 0; n < FAKE_VIRQS; n++) {
+            a->since[n] = UINT64_MAX;
+        }
+    }
+}
+
+const char *arch_vm_boot_data(struct vm *vm) {
+    (void)vm;
+    return NULL;
+}
+
+void arch_sync_guest_memory(void *start, uint64_t size) {
+    (void)start;
+    (void)size;
+}
+
+void arch_vm_uart_line(struct vm *vm, bool level) {
+    (void)vm;
+    (void)level;
+}

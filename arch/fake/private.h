@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Between the files of arch/fake/. */
+#ifndef FAKE_PRIVATE_H
+#define FAKE_PRIVATE_H
+
+#include "arch/fake/fake.h"
+#include "arch/fake/fiber.h"
+
+/* ---- engine.c ---- */
+
+void engine_reset(const struct fake_setup *setup);
+void engine_free(void);
+
+/* Makes pCPU `p` begin in `main`. */
+void engine_start_cpu(struct pcpu *p, void (*main)(void *p));
+
+/* Runs the pCPUs until engine_end() or nothing is left to do. On the thread's own stack. */
+enum fake_end engine_run(void);
+
+/* Ends the run. On a pCPU's fiber. */
+_Noreturn void engine_end(enum fake_end how);
+
+/* Sleeps; ends early when an interrupt is pending if `wakes`. Returns the ticks that passed. */
+uint64_t engine_sleep(uint64_t ticks, bool wakes);
+
+/* The fiber of the pCPU that is at work. */
+struct fiber *engine_fiber(void);
+
+/* A device's interrupt that is due on this pCPU: calls what it wants. False: none was. */
+bool engine_device(void);
+
+/* ---- cpu.c ---- */
+
+/* Whether an interrupt is pending on p; and when one will be if nobody does anything. */
+bool cpu_interrupt_pending(const struct pcpu *p);
+uint64_t cpu_next_interrupt(const struct pcpu *p);
+
+/* Makes an interrupt of the vCPU pending and wakes it. Any pCPU. */
+void cpu_post(struct vcpu *v, uint32_t virq);
+
+/* ---- guest.c ---- */
+
+/* Lets the guest go on until it wants something. On its pCPU. */
+void guest_enter(struct vcpu *v);
+
+/* ---- tlb.c ---- */
+
+struct fake_tlb *tlb_new(void);
+void tlb_vm_init(struct vm *vm);
+
+/* Page tables as a freshly loaded guest makes them, other than those of its last life. */
+void tlb_vm_loaded(struct vm *vm);
+
+/* ---- boot.c ---- */
+
+void *boot_alloc(uint64_t size);
+
+#endif

@@ -48,7 +48,9 @@
 #define NO_CPU       UINT32_MAX
 #define SET_WORDS    (CPU_SET_MAX / 64)
 
-static struct run_queue queues[SCHED_MAX_CPUS];
+static struct run_queue queue_memory[SCHED_MAX_CPUS];
+/* Through a pointer that compilers can't see through: they would compute each address anew. */
+static struct run_queue *queues;
 
 static struct {
     _Alignas(128) uint64_t idle[SET_WORDS]; /* atomic: pCPUs that found nothing to run */
@@ -60,14 +62,6 @@ static struct {
 /* How far vtimes may lie apart between two entities: the lighter one moves in larger steps. */
 static uint64_t slices_for(unsigned slices, uint32_t weight, uint32_t other) {
     return scaled(slices * sched.slice, weight < other ? weight : other);
-}
-
-static unsigned cpu_of(const struct run_queue *q) {
-    return (unsigned)(q - queues);
-}
-
-static bool is_online(unsigned cpu) {
-    return (__atomic_load_n(&sched.online[cpu / 64], __ATOMIC_ACQUIRE) >> (cpu % 64) & 1u) != 0;
 }
 
 /* --- the idle set --- */
@@ -91,7 +85,7 @@ static bool idle_claim(unsigned cpu) {
 }
 
 /* Claims the idle pCPU with the lowest number out of `allowed`, or returns NO_CPU. */
-static unsigned idle_claim_any(const struct cpu_set *allowed) {
+RARE static unsigned idle_claim_any(const struct cpu_set *allowed) {
     for (unsigned word = 0; word < SET_WORDS; word++) {
         uint64_t bits;
 
@@ -116,7 +110,7 @@ static struct run_queue *lock_queue_of(struct sched_entity *e) {
         struct run_queue *q = &queues[__atomic_load_n(&e->cpu, __ATOMIC_ACQUIRE)];
 
         spin_lock(&q->lock);
-        if (__atomic_load_n(&e->cpu, __ATOMIC_ACQUIRE) == cpu_of(q)) {
+        if (__atomic_load_n(&e->cpu, __ATOMIC_ACQUIRE) == q->cpu) {
             return q;
         }
         spin_unlock(&q->lock);
@@ -129,7 +123,7 @@ static struct run_queue *lock_queue_of(struct sched_entity *e) {
 static void pick_by(struct run_queue *q, uint64_t when) {
     if (when < __atomic_load_n(&q->slice_end, __ATOMIC_RELAXED)) {
         __atomic_store_n(&q->slice_end, when, __ATOMIC_RELEASE);
-        port_kick_cpu(cpu_of(q));
+        port_kick_cpu(q->cpu);
     }
 }
 
@@ -138,7 +132,7 @@ static void pick_by(struct run_queue *q, uint64_t when) {
  * is here it may not be too far ahead either: it would wait for ever.
  */
 static void add_moved(struct run_queue *q, struct sched_entity *e, uint64_t credit) {
-    uint64_t ahead = scaled(LAG_SLICES * sched.slice, e->weight);
+    uint64_t ahead = LAG_SLICES * e->slice_vtime;
 
     if (lowest(q) != NULL && before(q->floor + ahead, e->vtime)) {
         e->vtime = q->floor + ahead;
@@ -147,6 +141,7 @@ static void add_moved(struct run_queue *q, struct sched_entity *e, uint64_t cred
         e->vtime = q->floor - credit;
     }
     list_insert(q, e);
+    list_changed(q, q->waiting + 1);
 }
 
 /*
@@ -158,9 +153,9 @@ static void announce(struct run_queue *q, const struct sched_entity *e, uint64_t
     const struct sched_entity *cur = q->cur;
 
     if (cur == NULL) {
-        idle_claim(cpu_of(q));
+        idle_claim(q->cpu);
         pick_by(q, 0);
-    } else if (before(e->vtime + scaled(sched.slice / 4, e->weight), cur->vtime)) {
+    } else if (before(e->vtime + e->slice_vtime / 4, cur->vtime)) {
         pick_by(q, 0);
     } else if (__atomic_load_n(&q->slice_end, __ATOMIC_RELAXED) == UINT64_MAX) {
         uint64_t least = now + sched.slice / 4;
@@ -170,7 +165,7 @@ static void announce(struct run_queue *q, const struct sched_entity *e, uint64_t
 }
 
 /* Makes an idle pCPU that may run the waiting `e` look for it. */
-static void offer(const struct sched_entity *e) {
+RARE static void offer(const struct sched_entity *e) {
     if (!__atomic_load_n(&e->on_cpu, __ATOMIC_SEQ_CST)) {
         unsigned cpu = idle_claim_any(&e->allowed);
 
@@ -192,7 +187,7 @@ static void offer_queue(const struct run_queue *q) {
  * The same for all queues, without a lock held. Only after an idle pCPU found something to run: it
  * may have been kicked for something else, which waits on while others are idle.
  */
-static void offer_all(void) {
+RARE static void offer_all(void) {
     for (unsigned cpu = 0; cpu < sched.cpus && any_idle(); cpu++) {
         struct run_queue *q = &queues[cpu];
 
@@ -262,8 +257,8 @@ static struct run_queue *furthest_ahead(const struct run_queue *q, const struct 
  * Sends `e`, the first in q, to another pCPU if everybody there is ahead of it by more than a
  * slice, and not behind `second`, who runs here instead. Whether it went.
  */
-static bool send_away(struct run_queue *q, struct sched_entity *e,
-                      const struct sched_entity *second, uint64_t now) {
+RARE static bool send_away(struct run_queue *q, struct sched_entity *e,
+                           const struct sched_entity *second, uint64_t now) {
     struct run_queue *to = furthest_ahead(q, e, now);
     bool sent = false;
 
@@ -279,7 +274,8 @@ static bool send_away(struct run_queue *q, struct sched_entity *e,
         if (before(e->vtime + slices_for(1, e->weight, weight), low) &&
             !before(low, second->vtime)) {
             list_remove(q, e);
-            __atomic_store_n(&e->cpu, (uint16_t)cpu_of(to), __ATOMIC_RELEASE);
+            list_changed(q, q->waiting - 1);
+            __atomic_store_n(&e->cpu, to->cpu, __ATOMIC_RELEASE);
             add_moved(to, e, slices_for(LAG_SLICES, e->weight, weight));
             announce(to, e, now);
             sent = true;
@@ -303,6 +299,7 @@ static struct sched_entity *steal(unsigned cpu) {
         for (e = q->head; e != NULL; e = e->next) {
             if (cpu_set_has(&e->allowed, cpu) && !__atomic_load_n(&e->on_cpu, __ATOMIC_SEQ_CST)) {
                 list_remove(q, e);
+                list_changed(q, q->waiting - 1);
                 __atomic_store_n(&e->cpu, (uint16_t)cpu, __ATOMIC_RELEASE);
                 break;
             }
@@ -318,7 +315,7 @@ static struct sched_entity *steal(unsigned cpu) {
 /* --- picking; the queue's lock is held --- */
 
 /*
- * Who runs next: the first in the queue (still in it) or `stay`, who runs here now and could go on
+ * Who runs next: the first in the queue or `stay`, who runs here now and could go on
  * (NULL if nobody does). With `yield` the first in the queue goes before `stay` even if it is
  * ahead, unless `stay` is owed too much. A directed yield would choose its target here.
  */
@@ -347,21 +344,22 @@ static struct sched_entity *choose(struct run_queue *q, struct sched_entity *sta
         }
     }
     if (yield && stay_first) {
-        stay_first =
-            before(stay->vtime + scaled(YIELD_SLICES * sched.slice, stay->weight), head->vtime);
+        stay_first = before(stay->vtime + YIELD_SLICES * stay->slice_vtime, head->vtime);
     }
     return stay_first ? stay : head;
 }
 
 /* `next`, who is not in the list, runs on q from now on. */
 static void start(struct run_queue *q, struct sched_entity *next, uint64_t now) {
-    set_state(next, RUN_RUNNING, now);
+    if (next->state != RUN_RUNNING) {
+        set_state(next, RUN_RUNNING, now);
+    }
     __atomic_store_n(&next->wake_pending, false, __ATOMIC_RELAXED);
     if (!__atomic_load_n(&next->on_cpu, __ATOMIC_RELAXED)) {
-        if (next->switches++ != 0 && next->last_cpu != cpu_of(q)) {
+        if (next->switches++ != 0 && next->last_cpu != q->cpu) {
             next->migrations++;
         }
-        next->last_cpu = (uint16_t)cpu_of(q);
+        next->last_cpu = q->cpu;
         __atomic_store_n(&next->on_cpu, true, __ATOMIC_RELAXED);
     }
     q->cur = next;
@@ -371,34 +369,30 @@ static void start(struct run_queue *q, struct sched_entity *next, uint64_t now) 
     publish(q);
 }
 
-/* The queue is empty: goes idle, unless another queue has something. Gives the lock back. */
-static struct sched_entity *pick_elsewhere(struct run_queue *q) {
-    unsigned cpu = cpu_of(q);
-    struct sched_entity *next;
-    uint64_t now;
+/*
+ * The queue is empty: gives its lock back and joins the idle set; if another queue has something,
+ * takes that into this queue and returns true with the lock held again.
+ */
+RARE static bool look_elsewhere(struct run_queue *q) {
+    struct sched_entity *e;
 
     q->cur = NULL;
     publish(q);
     __atomic_store_n(&q->slice_end, UINT64_MAX, __ATOMIC_RELAXED);
     __atomic_store_n(&q->offered, false, __ATOMIC_RELAXED);
-    idle_add(cpu);
+    idle_add(q->cpu);
     spin_unlock(&q->lock);
 
-    next = steal(cpu);
-    if (next == NULL) {
-        return NULL;
+    e = steal(q->cpu);
+    if (e == NULL) {
+        return false;
     }
-    idle_claim(cpu);
+    idle_claim(q->cpu);
     spin_lock(&q->lock);
-    now = port_clock();
-    add_moved(q, next, scaled(LAG_SLICES * sched.slice, next->weight));
-    next = q->head; /* somebody may have come in meanwhile, and `next` waits then */
-    list_remove(q, next);
-    raise_floor(q, next->vtime);
-    start(q, next, now);
-    spin_unlock(&q->lock);
-    offer_all();
-    return next;
+    add_moved(q, e, LAG_SLICES * e->slice_vtime);
+    raise_floor(q, q->head->vtime); /* not always e: somebody may have come in meanwhile */
+    __atomic_store_n(&q->offered, true, __ATOMIC_RELAXED);
+    return true;
 }
 
 struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
@@ -419,19 +413,24 @@ struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
         } else if (__atomic_load_n(&prev->wake_pending, __ATOMIC_RELAXED)) {
             stay = prev;
         } else {
-            set_state(prev, prev_state, now);
+            prev->state = (uint8_t)prev_state;
         }
     }
     next = choose(q, stay, yield, now);
     if (next == NULL) {
-        return pick_elsewhere(q);
+        if (!look_elsewhere(q)) {
+            return NULL;
+        }
+        next = q->head;
+        now = port_clock();
     }
     if (next != stay) {
-        list_remove(q, next);
+        list_remove_head(q);
         if (stay != NULL) {
-            set_state(stay, RUN_RUNNABLE, now);
+            stay->state = RUN_RUNNABLE;
             list_insert(q, stay);
         }
+        list_changed(q, stay != NULL ? q->waiting : q->waiting - 1);
     }
     start(q, next, now);
     spin_unlock(&q->lock);
@@ -456,12 +455,14 @@ void sched_released(struct sched_entity *prev) {
 /* --- waking --- */
 
 /* Where an entity that has no pCPU to go back to begins: where it may run and fewest are. */
-static unsigned find_home(const struct sched_entity *e) {
+RARE static unsigned find_home(const struct sched_entity *e) {
     unsigned best = __atomic_load_n(&e->cpu, __ATOMIC_RELAXED);
     uint32_t best_load = UINT32_MAX;
 
     for (unsigned cpu = 0; cpu < sched.cpus; cpu++) {
-        if (cpu_set_has(&e->allowed, cpu) && is_online(cpu)) {
+        uint64_t online = __atomic_load_n(&sched.online[cpu / 64], __ATOMIC_ACQUIRE);
+
+        if (cpu_set_has(&e->allowed, cpu) && (online >> (cpu % 64) & 1u) != 0) {
             uint32_t load = __atomic_load_n(&queues[cpu].waiting, __ATOMIC_RELAXED) +
                             (__atomic_load_n(&queues[cpu].seen_weight, __ATOMIC_RELAXED) != 0);
 
@@ -476,7 +477,7 @@ static unsigned find_home(const struct sched_entity *e) {
 
 /* The pCPU that a woken entity goes to. One that was idle is claimed. The lock of q is held. */
 static unsigned choose_cpu(const struct run_queue *q, const struct sched_entity *e) {
-    unsigned cpu = cpu_of(q);
+    unsigned cpu = q->cpu;
 
     if (__atomic_load_n(&e->on_cpu, __ATOMIC_SEQ_CST)) {
         return cpu; /* its registers are still there: nobody else could run it */
@@ -494,7 +495,7 @@ static unsigned choose_cpu(const struct run_queue *q, const struct sched_entity 
 void sched_wake(struct sched_entity *e) {
     struct run_queue *q = lock_queue_of(e);
     uint64_t now = port_clock();
-    uint64_t credit = scaled(sched.slice, e->weight);
+    uint64_t credit = e->slice_vtime; /* the most that a sleep may save up */
     unsigned cpu;
 
     if (e->state == RUN_RUNNING || e->state == RUN_RUNNABLE) {
@@ -510,7 +511,7 @@ void sched_wake(struct sched_entity *e) {
     if (before(e->vtime, q->floor - credit)) {
         e->vtime = q->floor - credit;
     }
-    if (cpu != cpu_of(q)) { /* from here on it is RUNNABLE: nobody else touches it */
+    if (cpu != q->cpu) { /* from here on it is RUNNABLE: nobody else touches it */
         __atomic_store_n(&e->cpu, (uint16_t)cpu, __ATOMIC_RELEASE);
         spin_unlock(&q->lock);
         q = &queues[cpu];
@@ -558,6 +559,7 @@ void sched_times(struct sched_entity *e, uint64_t times[RUN_STATES]) {
 }
 
 void sched_init(unsigned cpus, uint64_t slice) {
+    queues = queue_memory;
     sched.cpus = cpus;
     sched.slice = slice;
     for (unsigned word = 0; word < SET_WORDS; word++) {
@@ -568,6 +570,7 @@ void sched_init(unsigned cpus, uint64_t slice) {
         struct run_queue *q = &queues[cpu];
 
         spin_init(&q->lock);
+        q->cpu = (uint16_t)cpu;
         q->waiting = 0;
         q->head = NULL;
         q->tail = NULL;
@@ -592,5 +595,6 @@ void sched_entity_init(struct sched_entity *e, uint32_t weight, struct cpu_set a
     }
     *e = (struct sched_entity){.weight = weight, .allowed = allowed, .cpu = (uint16_t)cpu};
     e->state = RUN_OFF;
+    e->slice_vtime = scaled(sched.slice, weight);
     e->since = port_clock();
 }

@@ -27,6 +27,7 @@ enum run_state { RUN_OFF, RUN_BLOCKED, RUN_RUNNABLE, RUN_RUNNING, RUN_STATES };
 struct sched_entity {
     struct sched_entity *next, *prev; /* place in its pCPU's queue, sorted by vtime */
     uint64_t vtime;                   /* run time in ticks scaled by DEFAULT_WEIGHT / weight */
+    uint64_t slice_vtime;             /* vtime that a whole slice costs */
     uint64_t since;                   /* when the present state began, ticks */
     uint64_t times[RUN_STATES];       /* finished time in each state, ticks */
     uint64_t longest_wait;            /* longest single stay in RUNNABLE, ticks */

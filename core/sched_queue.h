@@ -14,6 +14,9 @@
 #include "core/sched.h"
 #include "core/spinlock.h"
 
+/* Keeps what is rarely needed out of the way of the common case. */
+#define RARE __attribute__((noinline, cold))
+
 struct run_queue {
     _Alignas(128) struct spinlock lock; /* guards what is not marked atomic, and all writes */
     uint32_t waiting;                   /* atomic: length of the list */
@@ -26,6 +29,7 @@ struct run_queue {
     uint64_t slice_end;              /* atomic: when to pick; 0: at once; written by others too */
     uint64_t seen_vtime, seen_since; /* atomic hints: vtime of cur, and when it had that */
     uint64_t seen_head;              /* atomic hint: vtime of head, if somebody waits */
+    uint16_t cpu;                    /* its own number */
     bool offered; /* atomic: it was kicked, while idle, to take an entity from another queue */
 };
 
@@ -39,7 +43,7 @@ static inline uint64_t scaled(uint64_t ticks, uint32_t weight) {
     return ticks / weight * SCHED_DEFAULT_WEIGHT + ticks % weight * SCHED_DEFAULT_WEIGHT / weight;
 }
 
-/* After a change: what the others may look at without the lock. */
+/* After a change of the list: what the others look at without the lock. */
 static inline void list_changed(struct run_queue *q, uint32_t waiting) {
     if (q->head != NULL) {
         __atomic_store_n(&q->seen_head, q->head->vtime, __ATOMIC_RELAXED);
@@ -47,7 +51,7 @@ static inline void list_changed(struct run_queue *q, uint32_t waiting) {
     __atomic_store_n(&q->waiting, waiting, __ATOMIC_SEQ_CST);
 }
 
-/* Adds an entity behind those with the same vtime. */
+/* Adds an entity behind those with the same vtime. Then list_changed() is due. */
 static inline void list_insert(struct run_queue *q, struct sched_entity *e) {
     struct sched_entity *left = q->tail;
 
@@ -56,16 +60,22 @@ static inline void list_insert(struct run_queue *q, struct sched_entity *e) {
     }
     e->prev = left;
     e->next = left != NULL ? left->next : q->head;
-    *(e->prev != NULL ? &e->prev->next : &q->head) = e;
+    *(left != NULL ? &left->next : &q->head) = e;
     *(e->next != NULL ? &e->next->prev : &q->tail) = e;
-    list_changed(q, q->waiting + 1);
 }
 
-/* Takes an entity out; its next and prev are left as they were. */
+/* Takes an entity out; its next and prev are left as they were. Then list_changed() is due. */
 static inline void list_remove(struct run_queue *q, struct sched_entity *e) {
     *(e->prev != NULL ? &e->prev->next : &q->head) = e->next;
     *(e->next != NULL ? &e->next->prev : &q->tail) = e->prev;
-    list_changed(q, q->waiting - 1);
+}
+
+/* Takes the first one out. Then list_changed() is due. */
+static inline void list_remove_head(struct run_queue *q) {
+    struct sched_entity *next = q->head->next;
+
+    q->head = next;
+    *(next != NULL ? &next->prev : &q->tail) = NULL;
 }
 
 /* Ends the entity's stay in its present state. */
@@ -80,16 +90,21 @@ static inline void set_state(struct sched_entity *e, enum run_state state, uint6
     e->state = (uint8_t)state;
 }
 
-/* Charges a RUNNING entity for what it ran up to now. */
+/* Charges a RUNNING entity for what it ran up to now: its RUNNING state begins anew. */
 static inline void charge(struct sched_entity *e, uint64_t now) {
     if (now > e->since) {
         uint64_t ran = now - e->since;
-        uint64_t rest = ran % e->weight * SCHED_DEFAULT_WEIGHT + e->vtime_rest;
 
         e->times[RUN_RUNNING] += ran;
         e->since = now;
-        e->vtime += ran / e->weight * SCHED_DEFAULT_WEIGHT + rest / e->weight;
-        e->vtime_rest = (uint16_t)(rest % e->weight);
+        if (e->weight == SCHED_DEFAULT_WEIGHT) {
+            e->vtime += ran;
+        } else {
+            uint64_t rest = ran % e->weight * SCHED_DEFAULT_WEIGHT + e->vtime_rest;
+
+            e->vtime += ran / e->weight * SCHED_DEFAULT_WEIGHT + rest / e->weight;
+            e->vtime_rest = (uint16_t)(rest % e->weight);
+        }
     }
 }
 

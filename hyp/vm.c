@@ -121,6 +121,7 @@ bool vm_load_step(struct vm *vm) {
         return false;
     }
     arch_vm_reset(vm);
+    arch_tlb_flush_vm(vm); /* what its last life translated: no other place forgets that */
     vpl011_reset(vm);
     spin_lock(&vm->lock);
     vm->end = VM_END_NONE;

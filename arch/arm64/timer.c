@@ -79,17 +79,25 @@ void timer_load(struct vcpu *v) {
     isb();
 }
 
-uint64_t arch_vcpu_deadline(struct vcpu *v, bool blocked) {
-    uint64_t physical = guest_timer_deadline(v->arch.ptimer.ctl, v->arch.ptimer.cval, 0);
-    uint64_t first = physical;
-
-    /* Once its line is up the guest knows; it lowers it by writing a register, which updates us. */
-    if (guest_timer_line(v->arch.ptimer.ctl, v->arch.ptimer.cval, port_clock())) {
-        first = TIMER_NEVER;
+/*
+ * When to look at a timer: at its deadline, or at once if it has expired and its interrupt's line was not
+ * raised yet (`known`). Once that is done there is nothing to wait for: what the guest does next raises or
+ * lowers the line. So a guest whose interrupt is disabled can sleep beside an expired timer.
+ */
+static uint64_t look_at(const struct guest_timer *t, uint64_t offset, bool known) {
+    if (known && guest_timer_line(t->ctl, t->cval, port_clock() - offset)) {
+        return TIMER_NEVER;
     }
+    return guest_timer_deadline(t->ctl, t->cval, offset);
+}
+
+uint64_t arch_vcpu_deadline(struct vcpu *v, bool blocked) {
+    struct arch_vcpu *a = &v->arch;
+    uint64_t first = look_at(&a->ptimer, 0, (a->vgic.own.line >> GUEST_PTIMER_INTID & 1u) != 0);
+
     if (blocked) {
-        uint64_t virtual = guest_timer_deadline(v->arch.vtimer.ctl, v->arch.vtimer.cval,
-                                                v->vm->arch.cntvoff);
+        uint64_t virtual = look_at(&a->vtimer, v->vm->arch.cntvoff,
+                                   vgic_hw_active(&a->vgic, GIC_PPI_VTIMER));
         if (virtual < first) {
             first = virtual;
         }

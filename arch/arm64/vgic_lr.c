@@ -182,15 +182,18 @@ static uint32_t make_key(enum rank rank, uint8_t prio, unsigned id) {
 /*
  * The list register value for interrupt `id` of bank `b`, of which `forward` are forwarded; moves
  * its latch. `link`: HW and pINTID. `here`: it may be active and pending in the list register; if
- * not, its EOI is told.
+ * not, and it is pending, its EOI is told.
  */
 static inline uint64_t take(struct vgic_bank *b, unsigned id, uint32_t forward, uint64_t link,
                             bool here) {
     uint32_t bit = 1u << id % 32u;
     uint64_t lr = id | (uint64_t)b->prio[id % 32u] << VGIC_LR_PRIO_SHIFT | link;
     uint32_t pending = forward & bit;
-    uint32_t again = here && link == 0 ? b->edge & bit : 0; /* may be active and pending */
+    uint32_t again = b->edge & bit; /* may be active and pending */
 
+    if (!here && pending != 0) {
+        again = 0;
+    }
     if ((b->group & bit) != 0) {
         lr |= VGIC_LR_GROUP1;
     }

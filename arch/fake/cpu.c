@@ -15,7 +15,7 @@ static bool line(const struct fake_timer *t, uint64_t now) {
 }
 
 bool cpu_interrupt_pending(const struct pcpu *p) {
-    uint64_t now = guest_clock();
+    uint64_t now = engine_clock();
 
     return p->arch.kicked || now >= p->arch.hyp_timer ||
            (!p->arch.vtimer_active && line(&p->arch.vtimer, now));
@@ -45,7 +45,7 @@ static void due(struct vcpu *v, unsigned virq, uint64_t when) {
 void cpu_post(struct vcpu *v, uint32_t virq) {
     for (unsigned i = 0; i < FAKE_VIRQS; i++) {
         if ((virq >> i & 1u) != 0) {
-            due(v, i, guest_clock());
+            due(v, i, engine_clock());
         }
     }
     fake_step();
@@ -83,7 +83,7 @@ void arch_handle_interrupts(void) {
             p->arch.hyp_timer = TIMER_NEVER;
             p->armed = TIMER_NEVER;
             timer_run();
-        } else if (!p->arch.vtimer_active && line(&p->arch.vtimer, guest_clock())) {
+        } else if (!p->arch.vtimer_active && line(&p->arch.vtimer, engine_clock())) {
             vtimer_interrupt(p);
         } else if (!engine_device()) {
             break;
@@ -97,6 +97,7 @@ void arch_handle_interrupts(void) {
 void arch_vcpu_init(struct vcpu *v) {
     v->arch.fiber = boot_alloc(sizeof(struct fiber));
     fiber_init(v->arch.fiber, 64u << 10);
+    v->arch.run_from = UINT64_MAX;
 }
 
 void arch_vcpu_reset(struct vcpu *v, uint64_t pc, uint64_t arg) {
@@ -199,13 +200,11 @@ void arch_vcpu_report(struct vcpu *v) {
 
 _Noreturn void arch_enter(struct vcpu *v) {
     for (;;) {
-        struct pcpu *p = this_pcpu();
         enum verdict verdict = RESUME;
 
         fake_step();
-        if (arch_fake_check_entry(p, v)) {
-            guest_enter(v);
-        }
+        guest_check(v);
+        guest_enter(v);
         if (v->arch.op == FAKE_RUN) {
             v->exits[EXIT_IRQ]++;
             arch_handle_interrupts();

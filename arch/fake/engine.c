@@ -7,6 +7,7 @@
 
 #include "arch/fake/private.h"
 #include "core/port.h"
+#include "hyp/arch.h"
 
 #define HYP_STACK  (128u << 10)
 #define EVENTS     64u
@@ -198,8 +199,13 @@ static bool interrupted(const struct cpu *c) {
     return cpu_interrupt_pending(c->pcpu) || find_event(c->pcpu) != NULL;
 }
 
+bool engine_interrupted(void) {
+    return interrupted(at_work);
+}
+
 bool arch_interrupt_pending(void) {
-    fake_spend(1); /* who asks is busy with something long */
+    fake_spend(1); /* who asks is busy with something long: loading a VM */
+    fake_this->current->vm->arch.loading++;
     return interrupted(at_work);
 }
 
@@ -246,17 +252,32 @@ static bool advance(void) {
     return true;
 }
 
+/* All pCPUs are in a guest or idle. */
+static bool settled(void) {
+    for (unsigned i = 0; i < FAKE_CPUS; i++) {
+        if (cpus[i].started && (ready(&cpus[i]) || !cpus[i].wakes)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 enum fake_end engine_run(void) {
     struct cpu *last = NULL;
 
     while (!ended) {
-        struct cpu *c = choose(last);
+        struct cpu *c;
+
+        if (now_ticks >= limit && settled()) {
+            return FAKE_LIMIT;
+        }
+        c = choose(last);
         if (c == NULL) {
             if (!advance()) {
                 return FAKE_STUCK;
             }
             if (now_ticks >= limit) {
-                return FAKE_LIMIT;
+                noise = 0; /* and let everybody come out of the hypervisor */
             }
             continue;
         }
@@ -311,6 +332,10 @@ void engine_free(void) {
 
 uint64_t port_clock(void) {
     fake_step();
+    return now_ticks;
+}
+
+uint64_t engine_clock(void) {
     return now_ticks;
 }
 

@@ -29,6 +29,12 @@ struct fiber *engine_fiber(void);
 /* A device's interrupt that is due on this pCPU: calls what it wants. False: none was. */
 bool engine_device(void);
 
+/* As port_clock(), but nobody else goes first. */
+uint64_t engine_clock(void);
+
+/* Whether an interrupt is pending on this pCPU. */
+bool engine_interrupted(void);
+
 /* ---- cpu.c ---- */
 
 /* Whether an interrupt is pending on p; and when one will be if nobody does anything. */
@@ -40,8 +46,14 @@ void cpu_post(struct vcpu *v, uint32_t virq);
 
 /* ---- guest.c ---- */
 
-/* Lets the guest go on until it wants something. On its pCPU. */
+/* What must hold when a guest is entered. On its pCPU. */
+void guest_check(const struct vcpu *v);
+
+/* Lets the guest go on until it traps (arch.op says why) or an interrupt comes (FAKE_RUN). */
 void guest_enter(struct vcpu *v);
+
+/* Handles its trap. */
+enum verdict guest_trap(struct vcpu *v);
 
 /* ---- tlb.c ---- */
 

@@ -103,7 +103,8 @@ static void play(unsigned count) {
     for (unsigned left = count; left > 0;) {
         unsigned who = roll(count);
 
-        for (uint32_t steps = 1 + roll(roll(4) == 0 ? 80 : 6); steps > 0 && !actors[who].done; steps--) {
+        for (uint32_t steps = 1 + roll(roll(4) == 0 ? 80 : 6); steps > 0 && !actors[who].done;
+             steps--) {
             acting = who;
             swapcontext(&stage, &actors[who].context);
             acting = CPUS;
@@ -213,7 +214,10 @@ static void check_settled(unsigned entities) {
         unsigned running = 0;
 
         for (unsigned cpu = 0; cpu < CPUS; cpu++) {
-            running += cur[cpu] == &entity[i];
+            if (cur[cpu] == &entity[i]) {
+                assert_int_equal(entity[i].cpu, cpu);
+                running++;
+            }
             if (cur[cpu] == NULL && cpu_set_has(&entity[i].allowed, cpu)) {
                 assert_int_not_equal(entity[i].state, RUN_RUNNABLE);
             }
@@ -337,10 +341,13 @@ static void test_send_meets_idle(void **state) {
     }
 }
 
-static void act_block_twice(unsigned cpu) {
-    act_block(cpu);
-    if (cur[cpu] != NULL) {
+/* Blocks; whoever comes then deals with what it was woken for, and blocks too. */
+static void act_block_all(unsigned cpu) {
+    for (unsigned i = 0; i < 4 && cur[cpu] != NULL; i++) {
         act_block(cpu);
+        if (cur[cpu] != NULL) {
+            pending[cur[cpu] - entity] = false;
+        }
     }
 }
 
@@ -362,7 +369,7 @@ static void test_wake_meets_move(void **state) {
         pending[2] = false;
         start_actor(0, act_wake2);
         start_actor(1, act_wake2);
-        start_actor(2, act_block_twice);
+        start_actor(2, act_block_all);
         play(3);
         check_settled(4);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* link: arch/arm64/vgic.c arch/arm64/vgic_lr.c arch/arm64/vgic_mmio.c */
 /*
- * The virtual GIC with a thread for each vCPU (P25, G24, P21): messages in a ring by SGI, with SPIs,
+ * The virtual GIC with a thread for each vCPU (P25, G24, P21): messages in a ring by SGI, SPIs,
  * remote register accesses and switches in between. Clean under ThreadSanitizer.
  */
 #include "tests/unit/vgic_sim.h"

@@ -22,6 +22,15 @@ enum { FAKE_VIRQ_VTIMER = 1u << 0, FAKE_VIRQ_PTIMER = 1u << 1, FAKE_VIRQ_SGI = 1
 /* Why the guest gave the pCPU back. */
 enum fake_op { FAKE_RUN, FAKE_WFI, FAKE_WFE, FAKE_HVC };
 
+/* What it wants from the hypervisor with FAKE_HVC, and what it got. */
+struct fake_call {
+    int (*handler)(struct vcpu *v, const struct fake_call *c, int *verdict);
+    struct vcpu *target;
+    fake_guest *entry;
+    uint64_t arg;
+    int result;
+};
+
 struct arch_vcpu {
     struct fake_registers reg;  /* in memory */
     struct fake_registers true_reg; /* what the guest must find in the pCPU */
@@ -38,11 +47,12 @@ struct arch_vcpu {
     uint64_t arg;
     enum fake_op op;
     uint64_t left;              /* ticks of FAKE_RUN to go */
-    int verdict;                /* FAKE_HVC: what its handler said */
+    struct fake_call call;
 
     /* What tests look at. */
     uint64_t starts;            /* times that it began at an entry point */
-    uint64_t ran;               /* ticks in the guest */
+    uint64_t ran;               /* ticks in the guest, finished turns */
+    uint64_t run_from;          /* when the present turn began, UINT64_MAX: it is not in the guest */
     uint64_t loads;             /* times that it was brought onto a pCPU */
     uint64_t taken[FAKE_VIRQS]; /* interrupts that the guest took */
     uint64_t since[FAKE_VIRQS]; /* when the oldest untaken one became due, UINT64_MAX: none */

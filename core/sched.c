@@ -177,25 +177,24 @@ RARE static void offer(const struct sched_entity *e) {
     }
 }
 
-static void offer_queue(const struct run_queue *q) {
-    for (const struct sched_entity *e = q->head; e != NULL && any_idle(); e = e->next) {
-        offer(e);
+/* The same for all in a queue, whose lock is taken here if there is anything to do. */
+static void offer_queue(struct run_queue *q) {
+    if (__atomic_load_n(&q->waiting, __ATOMIC_SEQ_CST) != 0 && any_idle()) {
+        spin_lock(&q->lock);
+        for (const struct sched_entity *e = q->head; e != NULL && any_idle(); e = e->next) {
+            offer(e);
+        }
+        spin_unlock(&q->lock);
     }
 }
 
 /*
- * The same for all queues, without a lock held. Only after an idle pCPU found something to run: it
- * may have been kicked for something else, which waits on while others are idle.
+ * The same for all queues. Only after an idle pCPU found something to run: it may have been kicked
+ * for something else, which waits on while others are idle.
  */
 RARE static void offer_all(void) {
-    for (unsigned cpu = 0; cpu < sched.cpus && any_idle(); cpu++) {
-        struct run_queue *q = &queues[cpu];
-
-        if (__atomic_load_n(&q->waiting, __ATOMIC_SEQ_CST) != 0) {
-            spin_lock(&q->lock);
-            offer_queue(q);
-            spin_unlock(&q->lock);
-        }
+    for (unsigned cpu = 0; cpu < sched.cpus; cpu++) {
+        offer_queue(&queues[cpu]);
     }
 }
 
@@ -445,11 +444,7 @@ void sched_released(struct sched_entity *prev) {
     struct run_queue *q = &queues[__atomic_load_n(&prev->cpu, __ATOMIC_RELAXED)];
 
     __atomic_store_n(&prev->on_cpu, false, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&q->waiting, __ATOMIC_SEQ_CST) != 0 && any_idle()) {
-        spin_lock(&q->lock);
-        offer_queue(q);
-        spin_unlock(&q->lock);
-    }
+    offer_queue(q);
 }
 
 /* --- waking --- */
@@ -537,14 +532,14 @@ void sched_block_prepare(struct sched_entity *e) {
 
 /* --- the rest --- */
 
-bool sched_need_pick(unsigned cpu) {
-    uint64_t end = __atomic_load_n(&queues[cpu].slice_end, __ATOMIC_ACQUIRE);
-
-    return end != UINT64_MAX && (end == 0 || port_clock() >= end);
-}
-
 uint64_t sched_slice_end(unsigned cpu) {
     return __atomic_load_n(&queues[cpu].slice_end, __ATOMIC_ACQUIRE);
+}
+
+bool sched_need_pick(unsigned cpu) {
+    uint64_t end = sched_slice_end(cpu);
+
+    return end != UINT64_MAX && (end == 0 || port_clock() >= end);
 }
 
 void sched_times(struct sched_entity *e, uint64_t times[RUN_STATES]) {

@@ -191,6 +191,9 @@ static enum verdict take_requests(struct vcpu *v, enum verdict verdict) {
         return POWER_DOWN;
     }
     arch_vcpu_requests(v, requests);
+    if ((requests & (REQUEST_SLICE | REQUEST_TIMER)) != 0) {
+        timer_program(sched_slice_end(this_pcpu()->index));
+    }
     return verdict;
 }
 

@@ -57,7 +57,13 @@ void arch_wait_for_interrupt(void) {
 }
 
 void port_kick_cpu(unsigned cpu) {
-    gic_kick(pcpus[cpu]);
+    struct pcpu *p = this_pcpu();
+
+    if (cpu != p->index) {
+        gic_kick(pcpus[cpu]);
+    } else if (p->current != NULL) { /* an idle pCPU looks again anyway */
+        atomic_fetch_or(&p->current->requests, REQUEST_SLICE);
+    }
 }
 
 void port_relax(void) {

@@ -159,6 +159,10 @@ unsigned fake_explore_steps(void) {
     return explore.steps;
 }
 
+bool engine_exact(void) {
+    return noise == 0 && !explore.on;
+}
+
 struct fiber *engine_fiber(void) {
     return &at_work->fiber;
 }

@@ -23,6 +23,9 @@ _Noreturn void engine_end(enum fake_end how);
 /* Sleeps; ends early when an interrupt is pending if `wakes`. Returns the ticks that passed. */
 uint64_t engine_sleep(uint64_t ticks, bool wakes);
 
+/* Whether the hypervisor's own work takes no time in this run. */
+bool engine_exact(void);
+
 /* The fiber of the pCPU that is at work. */
 struct fiber *engine_fiber(void);
 

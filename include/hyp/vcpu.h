@@ -37,6 +37,7 @@ enum {
     REQUEST_IRQ_SYNC = 1u << 1, /* somebody waits to see its list registers in memory */
     REQUEST_STOP = 1u << 2,     /* its VM ends */
     REQUEST_TIMER = 1u << 3,    /* one of its timers is due: look which */
+    REQUEST_SLICE = 1u << 4,    /* others came to wait for its pCPU: arm the end of its slice */
 };
 
 struct vcpu {

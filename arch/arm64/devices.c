@@ -16,8 +16,10 @@ typedef bool (*device_access)(struct vcpu *v, uint64_t offset, unsigned width, b
 /* The interrupt controller's functions want the truth in memory, and the list registers filled later. */
 static bool gic_access(struct vcpu *v, uint64_t offset, unsigned width, bool write, uint64_t *value,
                        bool redistributor) {
-    gic_virt_fold(v);
-    vcpu_request(v, REQUEST_IRQ);
+    if (vgic_mmio_needs_fold(offset, write)) {
+        gic_virt_fold(v);
+        vcpu_request(v, REQUEST_IRQ);
+    }
     return (redistributor ? vgic_mmio_redist : vgic_mmio_dist)(
                &v->vm->arch.vgic, &v->arch.vgic, offset, width, write, value) != VGIC_MMIO_ABORT;
 }

@@ -153,6 +153,13 @@ struct vcpu *trap_sync(struct vcpu *v, uint64_t esr) {
         v->exits[EXIT_OTHER]++;
         verdict = undefined(v, esr);
     }
+    /*
+     * The common end: nobody wants anything. Whether the slice is over need not be asked: the timer's
+     * interrupt, or whoever wants this pCPU, sets a request or is pending and takes us out again at once.
+     */
+    if (verdict == RESUME && atomic_load_explicit(&v->requests, memory_order_acquire) == 0) {
+        return v;
+    }
     return vcpu_next(v, verdict);
 }
 

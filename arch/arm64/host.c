@@ -11,13 +11,24 @@
 #include "hyp/string.h"
 
 #define MPIDR_AFFINITY 0xff00ffffffull
+#define MAX_DEPTH      8
+#define MAX_NODES      32u /* memory and reserved memory nodes */
 
 struct host host;
 static const void *tree;
 
-static int node_compatible(const char *compatible) {
-    return fdt_node_offset_by_compatible(tree, -1, compatible);
-}
+/* A node of interest, and how many cells addresses and sizes in its reg have. */
+struct node {
+    int offset; /* 0: there is none (it would be the root) */
+    int address_cells, size_cells;
+};
+
+/* What one walk through the tree found. */
+static struct {
+    struct node chosen, uart, gic, psci;
+    struct node memory[MAX_NODES], reserved[MAX_NODES], cpus[PCPU_MAX];
+    unsigned memories, reserveds, cpu_count;
+} found;
 
 /* A node that is there for others (the secure world, say) has a status other than "okay". */
 static bool usable(int node) {
@@ -34,13 +45,12 @@ static uint64_t read_cells(const fdt32_t *p, int cells) {
     return value;
 }
 
-/* Entry `index` of a node's reg, as its parent's cell counts say. False: there is none. */
-static bool read_reg(int node, unsigned index, uint64_t *base, uint64_t *size) {
-    int parent = fdt_parent_offset(tree, node);
-    int na = fdt_address_cells(tree, parent), ns = fdt_size_cells(tree, parent), length;
-    const fdt32_t *reg = fdt_getprop(tree, node, "reg", &length);
+/* Entry `index` of a node's reg. False: there is none. */
+static bool read_reg(const struct node *node, unsigned index, uint64_t *base, uint64_t *size) {
+    int na = node->address_cells, ns = node->size_cells, length;
+    const fdt32_t *reg = fdt_getprop(tree, node->offset, "reg", &length);
 
-    if (reg == NULL || na < 1 || ns < 0 ||
+    if (reg == NULL || na < 1 || na > 2 || ns < 0 || ns > 2 ||
         (unsigned)length < (index + 1) * (unsigned)(na + ns) * sizeof(fdt32_t)) {
         return false;
     }
@@ -50,48 +60,103 @@ static bool read_reg(int node, unsigned index, uint64_t *base, uint64_t *size) {
     return true;
 }
 
-/* INTID of a three-cell GIC interrupt specifier: type 0 is an SPI, 1 a PPI. */
-static unsigned read_intid(int node, unsigned index) {
+static bool is_compatible(const char *list, int length, const char *wanted) {
+    return list != NULL && fdt_stringlist_contains(list, length, wanted) != 0;
+}
+
+static void add_node(struct node *nodes, unsigned *count, unsigned max, const struct node *node) {
+    if (*count < max) {
+        nodes[(*count)++] = *node;
+    }
+}
+
+/* Takes note of a node by what it says of itself. `parent` is its parent's name. */
+static void visit(const struct node *node, int depth, const char *name, const char *parent) {
     int length;
-    const fdt32_t *cells = fdt_getprop(tree, node, "interrupts", &length);
-    if (cells == NULL || (unsigned)length < (index + 1) * 3 * sizeof(fdt32_t)) {
+    const char *compatible = fdt_getprop(tree, node->offset, "compatible", &length);
+    const char *type = fdt_getprop(tree, node->offset, "device_type", NULL);
+
+    if (depth == 1 && strcmp(name, "chosen") == 0) {
+        found.chosen = *node;
+    } else if (depth == 2 && strcmp(parent, "reserved-memory") == 0) {
+        add_node(found.reserved, &found.reserveds, MAX_NODES, node);
+    } else if (type != NULL && strcmp(type, "memory") == 0 && usable(node->offset)) {
+        add_node(found.memory, &found.memories, MAX_NODES, node);
+    } else if (depth == 2 && type != NULL && strcmp(type, "cpu") == 0) {
+        add_node(found.cpus, &found.cpu_count, PCPU_MAX, node);
+    } else if (is_compatible(compatible, length, "arm,gic-v3")) {
+        found.gic = *node;
+    } else if (is_compatible(compatible, length, "arm,psci-1.0") ||
+               is_compatible(compatible, length, "arm,psci-0.2")) {
+        found.psci = *node;
+    } else if (found.uart.offset == 0 && is_compatible(compatible, length, "arm,pl011") &&
+               usable(node->offset)) {
+        found.uart = *node;
+    }
+}
+
+/* One walk: libfdt's searches would each walk anew, and most of our start would be that. */
+static void walk_tree(void) {
+    struct node level[MAX_DEPTH] = {{0, 2, 1}};
+    const char *names[MAX_DEPTH] = {""};
+    int depth = 0;
+
+    for (int at = 0; at >= 0 && depth >= 0; at = fdt_next_node(tree, at, &depth)) {
+        if (depth >= MAX_DEPTH - 1) {
+            continue;
+        }
+        const char *name = fdt_get_name(tree, at, NULL);
+        struct node node = {at, level[depth].address_cells, level[depth].size_cells};
+        names[depth] = name != NULL ? name : "";
+        level[depth + 1].address_cells = fdt_address_cells(tree, at);
+        level[depth + 1].size_cells = fdt_size_cells(tree, at);
+        if (depth > 0) {
+            visit(&node, depth, names[depth], names[depth - 1]);
+        }
+    }
+}
+
+/* INTID of a three-cell GIC interrupt specifier: type 0 is an SPI, 1 a PPI. */
+static unsigned read_intid(const struct node *node) {
+    int length;
+    const fdt32_t *cells = fdt_getprop(tree, node->offset, "interrupts", &length);
+    if (cells == NULL || (unsigned)length < 3 * sizeof(fdt32_t)) {
         return 0;
     }
-    cells += 3 * index;
     return fdt32_to_cpu(cells[1]) + (fdt32_to_cpu(cells[0]) == 0 ? 32u : 16u);
 }
 
 /* Only a PL011 can be our console, the one that stdout-path names or else the first. */
 static void find_console(void) {
-    int chosen = fdt_path_offset(tree, "/chosen"), length, node = -1;
-    const char *path = fdt_getprop(tree, chosen, "stdout-path", &length);
+    const char *path = NULL;
+    int length, node = -1;
+    uint64_t size;
 
+    if (found.chosen.offset != 0) {
+        path = fdt_getprop(tree, found.chosen.offset, "stdout-path", &length);
+    }
     if (path != NULL) {
         const char *options = memchr(path, ':', (size_t)length);
         node = options != NULL ? fdt_path_offset_namelen(tree, path, (int)(options - path))
                                : fdt_path_offset(tree, path);
     }
-    if (node < 0 || fdt_node_check_compatible(tree, node, "arm,pl011") != 0) {
-        node = node_compatible("arm,pl011");
-        while (node >= 0 && !usable(node)) {
-            node = fdt_node_offset_by_compatible(tree, node, "arm,pl011");
-        }
+    if (node > 0 && fdt_node_check_compatible(tree, node, "arm,pl011") == 0) {
+        int parent = fdt_parent_offset(tree, node);
+        found.uart = (struct node){node, fdt_address_cells(tree, parent),
+                                   fdt_size_cells(tree, parent)};
     }
-    uint64_t size;
-    if (node < 0 || !read_reg(node, 0, &host.uart, &size)) {
+    if (found.uart.offset == 0 || !read_reg(&found.uart, 0, &host.uart, &size)) {
         arch_halt(); /* nowhere to say so */
     }
-    host.uart_intid = read_intid(node, 0);
+    host.uart_intid = read_intid(&found.uart);
     uart_init(host.uart);
 }
 
 static void find_memory(void) {
-    int node, root = fdt_path_offset(tree, "/reserved-memory");
     uint64_t base, size;
 
-    for (node = fdt_node_offset_by_prop_value(tree, -1, "device_type", "memory", 7); node >= 0;
-         node = fdt_node_offset_by_prop_value(tree, node, "device_type", "memory", 7)) {
-        for (unsigned i = 0; usable(node) && read_reg(node, i, &base, &size); i++) {
+    for (unsigned n = 0; n < found.memories; n++) {
+        for (unsigned i = 0; read_reg(&found.memory[n], i, &base, &size); i++) {
             mem_add((phys_t){base}, size);
         }
     }
@@ -100,11 +165,9 @@ static void find_memory(void) {
             mem_reserve((phys_t){base}, size);
         }
     }
-    if (root >= 0) {
-        fdt_for_each_subnode(node, tree, root) {
-            for (unsigned i = 0; read_reg(node, i, &base, &size); i++) {
-                mem_reserve((phys_t){base}, size);
-            }
+    for (unsigned n = 0; n < found.reserveds; n++) {
+        for (unsigned i = 0; read_reg(&found.reserved[n], i, &base, &size); i++) {
+            mem_reserve((phys_t){base}, size);
         }
     }
 }
@@ -112,7 +175,12 @@ static void find_memory(void) {
 /* linux,initrd-start and -end may have one or two cells. */
 static bool read_chosen(const char *name, uint64_t *value) {
     int length;
-    const fdt32_t *cells = fdt_getprop(tree, fdt_path_offset(tree, "/chosen"), name, &length);
+    const fdt32_t *cells;
+
+    if (found.chosen.offset == 0) {
+        return false;
+    }
+    cells = fdt_getprop(tree, found.chosen.offset, name, &length);
     if (cells == NULL || (length != 4 && length != 8)) {
         return false;
     }
@@ -130,68 +198,43 @@ static void find_archive(void) {
 }
 
 static void find_gic(void) {
-    int node = node_compatible("arm,gic-v3"), length;
+    int length;
     const fdt32_t *regions;
 
-    if (node < 0 || !read_reg(node, 0, &host.gicd, &host.gicd_size)) {
+    if (found.gic.offset == 0 || !read_reg(&found.gic, 0, &host.gicd, &host.gicd_size)) {
         panic("device tree: found no arm,gic-v3 with a register range");
     }
-    regions = fdt_getprop(tree, node, "#redistributor-regions", &length);
+    regions = fdt_getprop(tree, found.gic.offset, "#redistributor-regions", &length);
     host.gicr_regions = regions != NULL && length == 4 ? fdt32_to_cpu(*regions) : 1;
     if (host.gicr_regions > HOST_GICR_REGIONS) {
         panic("device tree: found %u redistributor regions, expected at most %u",
               host.gicr_regions, HOST_GICR_REGIONS);
     }
     for (unsigned i = 0; i < host.gicr_regions; i++) {
-        if (!read_reg(node, 1 + i, &host.gicr[i].base, &host.gicr[i].size)) {
+        if (!read_reg(&found.gic, 1 + i, &host.gicr[i].base, &host.gicr[i].size)) {
             panic("device tree: arm,gic-v3: found no register range for redistributor region %u",
                   i);
         }
     }
 }
 
-/* The boot pCPU is number 0 whatever the tree's order; others as the tree lists them. */
-static void find_cpus(void) {
-    uint64_t boot = read_sysreg(MPIDR_EL1) & MPIDR_AFFINITY;
-    int cpus = fdt_path_offset(tree, "/cpus"), node, length;
-    int cells = fdt_address_cells(tree, cpus);
-
-    pcpus[0]->arch.mpidr = boot;
-    pcpu_count = 1;
-    fdt_for_each_subnode(node, tree, cpus) {
-        const char *type = fdt_getprop(tree, node, "device_type", &length);
-        const fdt32_t *reg = fdt_getprop(tree, node, "reg", &length);
-        if (type == NULL || strcmp(type, "cpu") != 0 || reg == NULL || length < 4 * cells) {
-            continue;
-        }
-        uint64_t mpidr = read_cells(reg, cells);
-        if (mpidr == boot || pcpu_count == PCPU_MAX) {
-            continue;
-        }
-        struct pcpu *p = mem_alloc(sizeof(*p));
-        p->index = pcpu_count;
-        p->arch.mpidr = mpidr;
-        pcpus[pcpu_count++] = p;
-    }
-}
-
 static void find_psci(void) {
-    int node = node_compatible("arm,psci-1.0"), length;
-    if (node < 0) {
-        node = node_compatible("arm,psci-0.2");
+    const char *method = NULL;
+
+    if (found.psci.offset != 0) {
+        method = fdt_getprop(tree, found.psci.offset, "method", NULL);
     }
-    const char *method = node < 0 ? NULL : fdt_getprop(tree, node, "method", &length);
     if (method == NULL) {
         panic("device tree: found no PSCI 0.2 or later firmware");
     }
-    host.psci_smc = strcmp(method, "smc") == 0;
-    if (!host.psci_smc) {
+    if (strcmp(method, "smc") != 0) {
         panic("device tree: psci: found method %s, expected smc at EL2", method);
     }
 }
 
 void host_read_tree(const void *fdt) {
     tree = fdt;
+    walk_tree();
     find_console();
     find_memory();
     find_archive();
@@ -199,8 +242,23 @@ void host_read_tree(const void *fdt) {
     find_psci();
 }
 
+/* The boot pCPU is number 0 whatever the tree's order; others as the tree lists them. */
 void host_read_cpus(void) {
-    find_cpus();
+    uint64_t boot = read_sysreg(MPIDR_EL1) & MPIDR_AFFINITY;
+
+    pcpus[0]->arch.mpidr = boot;
+    pcpu_count = 1;
+    for (unsigned n = 0; n < found.cpu_count && pcpu_count < PCPU_MAX; n++) {
+        int length, cells = found.cpus[n].address_cells;
+        const fdt32_t *reg = fdt_getprop(tree, found.cpus[n].offset, "reg", &length);
+        if (reg == NULL || length < 4 * cells || read_cells(reg, cells) == boot) {
+            continue;
+        }
+        struct pcpu *p = mem_alloc(sizeof(*p));
+        p->index = pcpu_count;
+        p->arch.mpidr = read_cells(reg, cells);
+        pcpus[pcpu_count++] = p;
+    }
 }
 
 int64_t host_psci(uint32_t function, uint64_t a, uint64_t b, uint64_t c) {

@@ -3,7 +3,6 @@
 #ifndef ARM64_HOST_H
 #define ARM64_HOST_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define HOST_GICR_REGIONS 4u
@@ -16,7 +15,6 @@ struct host {
         uint64_t base, size;
     } gicr[HOST_GICR_REGIONS];
     unsigned gicr_regions;
-    bool psci_smc; /* firmware is called by SMC, not HVC */
     uint64_t archive, archive_size;
 };
 

@@ -343,29 +343,29 @@ static inline bool vgic_hw_held(const struct vgic_vcpu *v, unsigned intid) {
 /* --- Registers --- */
 
 /*
+ * Whether an access at `offset` has to do with what list registers hold: all writes, and reads of
+ * pending and active state (GICx_ISPENDR to GICx_ICACTIVER, 0x200 to 0x3ff in either frame). For
+ * others `v` need not be folded, and nothing is to be filled afterwards.
+ */
+static inline bool vgic_mmio_needs_fold(uint64_t offset, bool is_write) {
+    return is_write || (offset & 0xfe00u) == 0x200;
+}
+
+/*
  * Guest accesses of vCPU `v`, `width` 1, 2, 4 or 8 bytes, at `offset` into the distributor, or into
  * the redistributor frames of all vCPUs in order of number (the glue adds region0 *
  * VGIC_REDIST_SIZE for the second region). Reads put the value, zero-extended, into *value; writes
  * take it from there.
  *
- * `v` is folded before and filled before its entry, if vgic_mmio_needs_fold(). The change is in force on return, also where
- * another vCPU has the interrupt in a list register: vgic_sync_remote() is called then. No lock
- * held.
+ * `v` is folded before and filled before its entry, if vgic_mmio_needs_fold(). The change is in
+ * force on return, also where another vCPU has the interrupt in a list register:
+ * vgic_sync_remote() is called then. No lock held.
  *
  * Widths (12.1.3): 32 bits everywhere; 8 bits for priorities; 64 bits for GICD_IROUTER, GICR_TYPER
  * and the LPI base registers. Another width is CONSTRAINED UNPREDICTABLE: here RAZ/WI, as in QEMU.
  * So are reserved offsets. Misaligned accesses get an external abort, as on a bus without unaligned
  * support and in QEMU.
  */
-/*
- * Whether an access at `offset` has to do with what list registers hold: all writes, and reads of pending and
- * active state (GICx_ISPENDR to GICx_ICACTIVER, 0x200 to 0x3ff in either frame). For others `v` need not be
- * folded, and nothing is to be filled afterwards.
- */
-static inline bool vgic_mmio_needs_fold(uint64_t offset, bool is_write) {
-    return is_write || (offset & 0xfe00u) == 0x200;
-}
-
 enum vgic_mmio_result vgic_mmio_dist(struct vgic_vm *vm, struct vgic_vcpu *v, uint64_t offset,
                                      unsigned width, bool is_write, uint64_t *value);
 enum vgic_mmio_result vgic_mmio_redist(struct vgic_vm *vm, struct vgic_vcpu *v, uint64_t offset,

@@ -9,70 +9,48 @@
 #include "hyp/console.h"
 #include "hyp/vm.h"
 
-/* An access at `offset` into a device's window; false: it answers with an external abort. */
-typedef bool (*device_access)(struct vcpu *v, uint64_t offset, unsigned width, bool write,
-                              uint64_t *value);
-
-/* The interrupt controller's functions want the truth in memory, and the list registers filled later. */
-static bool gic_access(struct vcpu *v, uint64_t offset, unsigned width, bool write, uint64_t *value,
-                       bool redistributor) {
+/*
+ * The interrupt controller's functions want the truth in memory, and the list registers filled later,
+ * where pending or active state is concerned.
+ */
+static void gic_prepare(struct vcpu *v, uint64_t offset, bool write) {
     if (vgic_mmio_needs_fold(offset, write)) {
         gic_virt_fold(v);
         vcpu_request(v, REQUEST_IRQ);
     }
-    return (redistributor ? vgic_mmio_redist : vgic_mmio_dist)(
-               &v->vm->arch.vgic, &v->arch.vgic, offset, width, write, value) != VGIC_MMIO_ABORT;
 }
 
-static bool gicd_access(struct vcpu *v, uint64_t offset, unsigned width, bool write,
-                        uint64_t *value) {
-    return gic_access(v, offset, width, write, value, false);
+static bool redist_access(struct vcpu *v, uint64_t offset, unsigned width, bool write,
+                          uint64_t *value) {
+    gic_prepare(v, offset, write);
+    return vgic_mmio_redist(&v->vm->arch.vgic, &v->arch.vgic, offset, width, write, value) !=
+           VGIC_MMIO_ABORT;
 }
 
-static bool gicr0_access(struct vcpu *v, uint64_t offset, unsigned width, bool write,
-                         uint64_t *value) {
-    return gic_access(v, offset, width, write, value, true);
-}
+/* False: nobody there, or it answers with an external abort. */
+static bool access_ipa(struct vcpu *v, uint64_t ipa, unsigned width, bool write, uint64_t *value) {
+    struct vm *vm = v->vm;
 
-static bool gicr1_access(struct vcpu *v, uint64_t offset, unsigned width, bool write,
-                         uint64_t *value) {
-    return gic_access(v, offset + GUEST_GICR0_SIZE, width, write, value, true);
-}
-
-static bool uart_access(struct vcpu *v, uint64_t offset, unsigned width, bool write,
-                        uint64_t *value) {
-    if (write) {
-        vpl011_write(v->vm, (uint32_t)offset, width, *value);
-    } else {
-        *value = vpl011_read(v->vm, (uint32_t)offset, width);
+    if (ipa - GUEST_GICR0 < vm->arch.gicr0_size) {
+        return redist_access(v, ipa - GUEST_GICR0, width, write, value);
     }
-    return true;
-}
-
-static const struct device {
-    uint64_t base, size;
-    device_access access;
-} devices[] = {
-    {GUEST_GICR0, GUEST_GICR0_SIZE, gicr0_access},
-    {GUEST_UART, GUEST_UART_SIZE, uart_access},
-    {GUEST_GICD, GUEST_GICD_SIZE, gicd_access},
-    {GUEST_GICR1, GUEST_GICR1_SIZE, gicr1_access},
-};
-
-static uint64_t frame_bytes(const struct vm *vm) {
-    return (uint64_t)vm->config->vcpus * VGIC_REDIST_SIZE;
-}
-
-/* Windows end where this VM's last redistributor does. */
-static bool within(const struct vm *vm, const struct device *d, uint64_t ipa, unsigned width) {
-    uint64_t size = d->size;
-
-    if (d->base == GUEST_GICR0 && frame_bytes(vm) < size) {
-        size = frame_bytes(vm);
-    } else if (d->base == GUEST_GICR1) {
-        size = frame_bytes(vm) > GUEST_GICR0_SIZE ? frame_bytes(vm) - GUEST_GICR0_SIZE : 0;
+    if (ipa - GUEST_GICD < GUEST_GICD_SIZE) {
+        gic_prepare(v, ipa - GUEST_GICD, write);
+        return vgic_mmio_dist(&vm->arch.vgic, &v->arch.vgic, ipa - GUEST_GICD, width, write,
+                              value) != VGIC_MMIO_ABORT;
     }
-    return ipa >= d->base && ipa - d->base < size && size - (ipa - d->base) >= width;
+    if (ipa - GUEST_UART < GUEST_UART_SIZE) {
+        if (write) {
+            vpl011_write(vm, (uint32_t)(ipa - GUEST_UART), width, *value);
+        } else {
+            *value = vpl011_read(vm, (uint32_t)(ipa - GUEST_UART), width);
+        }
+        return true;
+    }
+    if (ipa - GUEST_GICR1 < vm->arch.gicr1_size) {
+        return redist_access(v, ipa - GUEST_GICR1 + GUEST_GICR0_SIZE, width, write, value);
+    }
+    return false;
 }
 
 /* What a load puts into its register: sign- or zero-extended to its width (ESR_EL2.SSE, SF). */
@@ -91,25 +69,15 @@ static uint64_t extend(uint64_t value, unsigned width, uint64_t esr) {
 static bool access_device(struct vcpu *v, uint64_t ipa, uint64_t esr) {
     unsigned width = 1u << (esr >> ABORT_SAS & 3u), rt = esr >> ABORT_SRT & 31u;
     bool write = (esr & ABORT_WNR) != 0;
-    uint64_t value = write && rt != 31 ? v->arch.x[rt] : 0;
+    uint64_t value = write && rt != 31 ? v->arch.x[rt] & (~0ull >> (64 - 8 * width)) : 0;
 
-    for (unsigned i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
-        const struct device *d = &devices[i];
-        if (!within(v->vm, d, ipa, width)) {
-            continue;
-        }
-        if (write && width < 8) {
-            value &= (1ull << 8 * width) - 1;
-        }
-        if (!d->access(v, ipa - d->base, width, write, &value)) {
-            return false;
-        }
-        if (!write && rt != 31) {
-            v->arch.x[rt] = extend(value, width, esr);
-        }
-        return true;
+    if (!access_ipa(v, ipa, width, write, &value)) {
+        return false;
     }
-    return false;
+    if (!write && rt != 31) {
+        v->arch.x[rt] = extend(value, width, esr);
+    }
+    return true;
 }
 
 enum verdict devices_abort(struct vcpu *v, uint64_t esr) {

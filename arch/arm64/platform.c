@@ -146,7 +146,10 @@ ipa_t arch_vm_ram_base(void) {
 
 void arch_vm_init(struct vm *vm) {
     unsigned vcpus = vm->config->vcpus;
+    uint64_t frames = (uint64_t)vcpus * VGIC_REDIST_SIZE;
 
+    vm->arch.gicr0_size = frames < GUEST_GICR0_SIZE ? frames : GUEST_GICR0_SIZE;
+    vm->arch.gicr1_size = frames - vm->arch.gicr0_size;
     stage2_init(vm);
     stage2_map_ram(vm, vm->ram_ipa, vm->ram_phys, vm->ram_size);
     if (!vgic_vm_init(&vm->arch.vgic, vcpus, VGIC_MAX_SPIS, VGIC_VIRT_REGION0,

@@ -28,6 +28,8 @@ help:
 ## make test         all tests but the long ones; ends with "N passed, N failed, N skipped"
 ## make test-unit    only those on this machine;  make test-guest: only bare-metal guests
 ## make test-linux   only boots of stock kernels; make test-long:  every kernel, CPU and vCPU count
+## make bench        figures, against the targets: bench/README.md;  ONLY='fixed.sgi*' for some of them
+## make bench-check  and fails if one is worse than in bench/results
 ## make lint         formatting, static analysis, headers that stand alone, licences
 ## make              the hypervisor, the paravane tool and the test guests
 ## make hyp          only the hypervisor: build/arm64/paravane.img
@@ -122,6 +124,10 @@ build/paravane: $(TOOL_OBJS)
 	$(Q)$(HOSTCC) -o $@ $^
 
 -include $(patsubst %.o,%.d,$(HYP_OBJS) $(TOOL_OBJS))
+
+# ---- Figures ----
+
+include bench/bench.mk
 
 # ---- Tests, and the main job ----
 

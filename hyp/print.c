@@ -77,6 +77,7 @@ size_t print_to_v(char *buffer, size_t size, const char *format, va_list argumen
         case 's': {
             const char *s = va_arg(arguments, const char *);
             size_t length = 0;
+            s = s != NULL ? s : "(none)";
             while (s[length] != '\0') {
                 length++;
             }

@@ -89,7 +89,7 @@ void timer_run(void) {
     struct queue *q = &queues[this_pcpu()->index];
     uint64_t now = port_clock();
 
-    while (q->first != NULL) {
+    while (__atomic_load_n(&q->first, __ATOMIC_RELAXED) != NULL) { /* others may take some out */
         spin_lock(&q->lock);
         struct timer *t = q->first;
         if (t == NULL || t->deadline > now) {

@@ -229,5 +229,6 @@ struct vcpu *vcpu_first(void) {
     if (vcpu_ready(v, &verdict)) {
         vcpu_enter_pcpu(p, v);
     }
+    timer_program(sched_slice_end(p->index)); /* no kick need have come before: see vcpu_switch */
     return vcpu_next(v, verdict);
 }

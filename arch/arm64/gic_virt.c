@@ -74,28 +74,35 @@ void gic_virt_features(struct gic_virt_features *f) {
     ap_registers = preemption_bits <= 5 ? 1 : preemption_bits == 6 ? 2 : 4;
 }
 
-void gic_virt_fold(struct vcpu *v) {
-    struct vgic_vcpu *g = &v->arch.vgic;
-
-    if (!vgic_live(g)) {
-        return;
-    }
+/* What the guest has left in the list registers, for vgic_fold and vgic_refill. */
+static void read_back(struct vgic_vcpu *g) {
     for (uint32_t used = g->lr_used; used != 0; used &= used - 1) {
         unsigned i = (unsigned)__builtin_ctz(used);
         g->lr_in[i] = read_lr(i);
     }
     g->hcr_in = (g->ich_hcr & VGIC_HCR_LRENPIE) != 0 ? READ(ICH_HCR) : 0;
     g->ich_vmcr = READ(ICH_VMCR);
-    vgic_fold(g);
 }
 
-void gic_virt_fill(struct vcpu *v) {
+void gic_virt_fold(struct vcpu *v) {
     struct vgic_vcpu *g = &v->arch.vgic;
 
+    if (vgic_live(g)) {
+        read_back(g);
+        vgic_fold(g);
+    }
+}
+
+void gic_virt_refill(struct vcpu *v) {
+    struct vgic_vcpu *g = &v->arch.vgic;
+
+    if (vgic_live(g)) {
+        read_back(g);
+    }
     if (vgic_hw_held(g, GIC_PPI_VTIMER) && !timer_virtual_line()) {
         vgic_set_level(g, GIC_PPI_VTIMER, false); /* the guest reprogrammed it meanwhile */
     }
-    vgic_fill(g);
+    vgic_refill(g);
     for (uint32_t todo = g->lr_write; todo != 0; todo &= todo - 1) {
         unsigned i = (unsigned)__builtin_ctz(todo);
         write_lr(i, g->lr[i]);
@@ -152,10 +159,8 @@ void gic_virt_load(struct vcpu *v) {
         WRITE(S3_4_C12_C8_3, g->ap0r[3]);
         WRITE(S3_4_C12_C9_3, g->ap1r[3]);
     }
-    /* Another vCPU's values are in all of them. */
-    g->lr_write = (1u << g->n_lr) - 1u;
-    g->hcr_write = true;
-    gic_virt_fill(v);
+    vgic_switch_in(g);
+    gic_virt_refill(v);
 }
 
 static struct vcpu *vcpu_of_vgic(struct vgic_vcpu *g) {

@@ -16,11 +16,11 @@ struct gic_virt_features {
 /* Reads them. Boot pCPU, before the first vCPU is created. */
 void gic_virt_features(struct gic_virt_features *f);
 
-/* Takes back what the guest did. Ask for a fill (REQUEST_IRQ) before the guest is entered again. */
+/* Takes back what the guest did. Ask for a refill (REQUEST_IRQ) before the guest is entered again. */
 void gic_virt_fold(struct vcpu *v);
 
-/* Fills the list registers; the vCPU must be folded. */
-void gic_virt_fill(struct vcpu *v);
+/* Takes back what the guest did, if that is not done yet, and fills the list registers anew. */
+void gic_virt_refill(struct vcpu *v);
 
 /* The maintenance interrupt came. */
 void gic_virt_maintenance(struct vcpu *v);

@@ -76,8 +76,7 @@ void arch_vcpu_requests(struct vcpu *v, uint32_t requests) {
         timer_set(&v->timer, arch_vcpu_deadline(v, false));
     }
     if ((requests & (REQUEST_IRQ | REQUEST_IRQ_SYNC)) != 0 || vgic_dirty(&v->arch.vgic)) {
-        gic_virt_fold(v);
-        gic_virt_fill(v);
+        gic_virt_refill(v);
     }
 }
 

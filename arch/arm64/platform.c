@@ -165,7 +165,6 @@ void arch_vm_init(struct vm *vm) {
 
 void arch_vm_reset(struct vm *vm) {
     vgic_vm_reset(&vm->arch.vgic);
-    arch_tlb_flush_vm(vm);
 }
 
 void arch_vm_uart_line(struct vm *vm, bool level) {

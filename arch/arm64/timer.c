@@ -56,7 +56,7 @@ void timer_save(struct vcpu *v) {
     v->arch.vtimer.cval = read_sysreg(CNTV_CVAL_EL0);
     write_sysreg(CNTV_CTL_EL0, 0);
     isb();
-    this_pcpu()->arch.vtimer_active = vgic_hw_active(&v->arch.vgic, GIC_PPI_VTIMER);
+    this_pcpu()->arch.vtimer_active = vgic_hw_held(&v->arch.vgic, GIC_PPI_VTIMER);
 }
 
 void timer_load(struct vcpu *v) {

@@ -281,7 +281,10 @@ static bool ppi_line(struct vgic_vcpu *v, uint32_t bit, bool level) {
         if (!vgic_live(v)) {
             vgic_merge_hw(v);
         }
-        return true;
+        if (!level) {
+            vgic_maintenance(v); /* only a fill is due, and the glue is on its way there */
+        }
+        return level;
     }
     if (((b->line & bit) != 0) == level) {
         return false;

@@ -232,7 +232,8 @@ static inline uint64_t vgic_mpidr(unsigned index) {
  * A linked PPI (vgic_hw_link): true says that the physical interrupt fired and was acknowledged and
  * priority-dropped but not deactivated, or that a software timer found it due while `v` is off the
  * CPU. False says that its cause went away (the glue looked at the timer); when the guest has not
- * acknowledged it, the next vgic_fill() calls vgic_phys_deactivate().
+ * acknowledged it, the next vgic_fill() calls vgic_phys_deactivate(). It notifies nobody: say it on the
+ * CPU that has `v`, right before a fill.
  */
 void vgic_set_level(struct vgic_vcpu *v, unsigned intid, bool level);
 

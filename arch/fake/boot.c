@@ -155,13 +155,25 @@ static void check_off(const struct vcpu *v) {
     }
 }
 
-static void check_end(void) {
+/* A vCPU that waits for a CPU beside an idle one that it may use. */
+static void check_idle(const struct vcpu *v) {
+    for (unsigned i = 0; i < pcpu_count && v->sched.state == RUN_RUNNABLE; i++) {
+        if (pcpus[i]->current == NULL && cpu_set_has(&v->sched.allowed, i)) {
+            fake_fault("vm %u vcpu %u waits beside the idle CPU %u", v->vm->index, v->index, i);
+        }
+    }
+}
+
+static void check_end(enum fake_end end) {
     uint64_t now = guest_clock();
 
     for (unsigned i = 0; i < vm_count; i++) {
         for (unsigned n = 0; n < vms[i]->config->vcpus; n++) {
             check_times(vms[i]->vcpus[n], now);
             check_off(vms[i]->vcpus[n]);
+            if (end == FAKE_LIMIT) { /* all pCPUs have settled */
+                check_idle(vms[i]->vcpus[n]);
+            }
         }
     }
 }
@@ -204,6 +216,9 @@ static void cpu_main(void *p) {
 
     if (self->index == 0) {
         start_vms();
+    } else {
+        fake_spend(20u * self->index);
+        self->arch.kicked = false; /* its interrupt controller is set up only now */
     }
     sched_cpu_online(self->index);
     arch_enter(vcpu_first());
@@ -239,6 +254,6 @@ enum fake_end fake_run(const struct fake_setup *what) {
         fake_prepare();
     }
     end = engine_run();
-    check_end();
+    check_end(end);
     return end;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The contract of include/hyp/arch.h but for the machine (engine.c) and the TLB (tlb.c). Where arm64
- * has a choice of when to do something, this does it as arm64 does.
+ * The contract of include/hyp/arch.h but for the machine (engine.c) and the TLB (tlb.c). Where
+ * arm64 has a choice of when to do something, this does it as arm64 does.
  */
 #include "arch/fake/private.h"
 #include "core/port.h"
@@ -42,9 +42,9 @@ static void due(struct vcpu *v, unsigned virq, uint64_t when) {
     }
 }
 
-void cpu_post(struct vcpu *v, uint32_t virq) {
+void fake_post(struct vcpu *v, uint32_t virq) {
     for (unsigned i = 0; i < FAKE_VIRQS; i++) {
-        if ((virq >> i & 1u) != 0) {
+        if ((virq >> i & 1u) != 0 && v->power == VCPU_ON) { /* one that is off may take its time */
             due(v, i, engine_clock());
         }
     }
@@ -144,6 +144,7 @@ void arch_vcpu_load(struct vcpu *v, bool registers_present) {
         due(v, 1, a->ptimer.at);
     }
     a->visible |= atomic_exchange(&a->posted, 0);
+    a->live = true;
 }
 
 void arch_vcpu_save(struct vcpu *v) {
@@ -155,6 +156,7 @@ void arch_vcpu_save(struct vcpu *v) {
     v->arch.vtimer_active = p->vtimer_active;
     p->vtimer.on = false;
     p->vtimer_active = false;
+    v->arch.live = false;
 }
 
 void arch_vcpu_requests(struct vcpu *v, uint32_t requests) {
@@ -168,11 +170,13 @@ void arch_vcpu_requests(struct vcpu *v, uint32_t requests) {
     }
     if ((requests & (REQUEST_IRQ | REQUEST_IRQ_SYNC)) != 0) {
         v->arch.visible |= atomic_exchange(&v->arch.posted, 0);
+        v->arch.live = true;
     }
 }
 
 bool arch_vcpu_pending(struct vcpu *v) {
     fake_step();
+    v->arch.live = false; /* as arm64 takes them out of the list registers to look at them */
     if (v->arch.visible == 0 && atomic_load(&v->arch.posted) == 0) {
         return false;
     }
@@ -233,6 +237,9 @@ void arch_vm_reset(struct vm *vm) {
         struct arch_vcpu *a = &vm->vcpus[i]->arch;
         if (vm->vcpus[i]->on_pcpu) {
             fake_fault("vm %u: reset while vcpu %u is on a pCPU", vm->index, i);
+        }
+        if (i != 0 && vm->vcpus[i]->timer.cpu != -1) { /* vCPU 0 is at work here */
+            fake_fault("vm %u: reset while a timer of vcpu %u is set", vm->index, i);
         }
         atomic_store(&a->posted, 0);
         a->visible = 0;

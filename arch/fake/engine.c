@@ -18,7 +18,7 @@ struct cpu {
     struct fiber fiber;
     struct pcpu *pcpu;
     bool started, sleeping;
-    bool wakes;   /* an interrupt ends the sleep */
+    bool wakes; /* an interrupt ends the sleep */
     uint64_t until;
 };
 
@@ -40,7 +40,7 @@ static unsigned events_used;
 static struct cpu *at_work; /* NULL: the test itself */
 static uint64_t now_ticks = 12345, started, limit, random_state;
 static unsigned noise, turns;
-static bool ended;
+static bool ended, exact;
 static enum fake_end ended_how;
 
 static unsigned faults;
@@ -160,7 +160,7 @@ unsigned fake_explore_steps(void) {
 }
 
 bool engine_exact(void) {
-    return noise == 0 && !explore.on;
+    return exact;
 }
 
 struct fiber *engine_fiber(void) {
@@ -214,13 +214,15 @@ bool arch_interrupt_pending(void) {
 }
 
 static bool ready(const struct cpu *c) {
-    return c->started &&
-           (!c->sleeping || c->until <= now_ticks || (c->wakes && interrupted(c)));
+    return c->started && (!c->sleeping || c->until <= now_ticks || (c->wakes && interrupted(c)));
 }
 
-/* Somebody whose turn it is: at random with noise; while exploring another one than `last` first. */
+/* Somebody whose turn it is: at random with noise; while exploring another one than `last` first.
+ */
 static struct cpu *choose(const struct cpu *last) {
-    unsigned first = noise != 0 ? fake_roll(FAKE_CPUS) : last != NULL ? (unsigned)(last - cpus) + 1 : 0;
+    unsigned first = noise != 0     ? fake_roll(FAKE_CPUS)
+                     : last != NULL ? (unsigned)(last - cpus) + 1
+                                    : 0;
 
     for (unsigned i = 0; i < FAKE_CPUS; i++) {
         struct cpu *c = &cpus[(first + i) % FAKE_CPUS];
@@ -250,6 +252,9 @@ static bool advance(void) {
     }
     if (next == UINT64_MAX) {
         return false;
+    }
+    if (now_ticks < limit && next > limit) {
+        next = limit;
     }
     turns = 0;
     now_ticks = next > now_ticks ? next : now_ticks + 1;
@@ -319,6 +324,7 @@ void engine_reset(const struct fake_setup *setup) {
     limit = now_ticks + (setup->limit != 0 ? setup->limit : 10u * FAKE_SECOND);
     random_state = setup->seed * 0x9e3779b97f4a7c15ull + 1;
     noise = setup->noise;
+    exact = noise == 0 && !explore.on;
     ended = false;
     turns = faults = 0;
     first_fault[0] = '\0';
@@ -352,8 +358,14 @@ void port_relax(void) {
 }
 
 void port_kick_cpu(unsigned cpu) {
+    struct pcpu *p = this_pcpu();
+
     fake_step();
-    pcpus[cpu]->arch.kicked = true;
+    if (cpu != p->index) {
+        pcpus[cpu]->arch.kicked = true;
+    } else if (p->current != NULL) { /* as arm64 does it */
+        atomic_fetch_or(&p->current->requests, REQUEST_SLICE);
+    }
 }
 
 uint64_t arch_clock_hz(void) {

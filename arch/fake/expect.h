@@ -7,20 +7,20 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include "arch/fake/fake.h"
 
-#define NAMES_OF_ENDS {"off", "time is up", "stuck", "panic"}
-
 /* Runs the machine and fails the test, with the seed, if anything went wrong in it. */
 static inline void expect_run(const struct fake_setup *s, enum fake_end how) {
-    static const char *const names[] = NAMES_OF_ENDS;
+    static const char *const names[] = {"off", "time is up", "stuck", "panic"};
     enum fake_end end = fake_run(s);
 
     if (fake_faults() != 0 || end != how) {
-        fail_msg("seed %lu, noise %u, %u CPUs: ended with '%s' after %lu ticks, expected '%s'; %u faults; "
+        fail_msg("seed %lu, noise %u, %u CPUs: ended with '%s' after %lu ticks, expected '%s'; %u "
+                 "faults; "
                  "first: %s",
                  s->seed, s->noise, s->cpus, names[end], guest_clock() - fake_started(), names[how],
                  fake_faults(), fake_first_fault());
@@ -36,6 +36,15 @@ static inline uint64_t time_in(const struct vcpu *v, enum run_state state) {
     const struct sched_entity *e = &v->sched;
 
     return e->times[state] + (e->state == state ? guest_clock() - e->since : 0);
+}
+
+/* With FAKE_ONLY in the environment just that test of the program runs: for mutations.sh. */
+static inline void choose_test(void) {
+    const char *only = getenv("FAKE_ONLY");
+
+    if (only != NULL) {
+        cmocka_set_test_filter(only);
+    }
 }
 
 static inline int free_machine(void **state) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A machine on an ordinary host: include/hyp/arch.h and core/port.h with fake pCPUs in virtual time,
- * under the real hyp/ and core/.
+ * A machine on an ordinary host: include/hyp/arch.h and core/port.h with fake pCPUs in virtual
+ * time, under the real hyp/ and core/.
  *
- * Each pCPU and each guest program is a fiber. One runs at a time; time passes only while all sleep:
- * in a guest's guest_run(), in an idle wait, in fake_spend(). With `noise` every lock, atomic access
- * and port or arch call of the code under test (arch/fake/steps.c) may let other pCPUs go first or
- * take some ticks, by a random sequence that the seed alone determines: the same seed, the same run.
+ * Each pCPU and each guest program is a fiber. One runs at a time; time passes only while all
+ * sleep: in a guest's guest_run(), in an idle wait, in fake_spend(). With `noise` every lock,
+ * atomic access and port or arch call of the code under test (arch/fake/steps.c) may let other
+ * pCPUs go first or take some ticks, by a random sequence that the seed alone determines: the same
+ * seed, the same run.
  *
  * A test fills a fake_setup, calls fake_run(), and looks at what is left until the next fake_run().
  * What must hold on any machine is checked all the time; fake_faults() says what did not.
@@ -26,10 +27,10 @@
 
 /* How a run ended. */
 enum fake_end {
-    FAKE_OFF,    /* the last VM was gone */
-    FAKE_LIMIT,  /* the time was up */
-    FAKE_STUCK,  /* nothing will ever happen again, or time stands still */
-    FAKE_PANIC,  /* the hypervisor said so */
+    FAKE_OFF,   /* the last VM was gone */
+    FAKE_LIMIT, /* the time was up */
+    FAKE_STUCK, /* nothing will ever happen again, or time stands still */
+    FAKE_PANIC, /* the hypervisor said so */
 };
 
 struct fake_vm {
@@ -73,13 +74,16 @@ const char *fake_output(void);
 uint64_t fake_started(void);
 
 /*
- * Has `act` called on a pCPU, in its interrupt handler, at `when`: a device, a monitor. During a run,
- * or before it from a test's `fake_prepare`.
+ * Has `act` called on a pCPU, in its interrupt handler, at `when`: a device, a monitor. During a
+ * run, or before it from a test's `fake_prepare`.
  */
 void fake_at(uint64_t when, unsigned cpu, void (*act)(uint64_t arg), uint64_t arg);
 
 /* If set, called once the machine is set up and before its first pCPU starts. */
 extern void (*fake_prepare)(void);
+
+/* Makes an interrupt (FAKE_VIRQ_*) of the vCPU pending and wakes it. On a pCPU, no locks held. */
+void fake_post(struct vcpu *v, uint32_t virq);
 
 /* The machine's random sequence. */
 uint32_t fake_roll(uint32_t limit);

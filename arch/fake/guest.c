@@ -23,6 +23,7 @@ void guest_check(const struct vcpu *v) {
     check(p->current == v && p->loaded == v && v->on_pcpu && v->last_pcpu == p, v,
           "it is not the one that is loaded");
     check(v->power == VCPU_ON, v, "it is off");
+    check(a->live, v, "its interrupts are not in the pCPU");
     check(state == VM_RUNNING || state == VM_STOPPING, v, "its VM has no memory yet");
     check(v->sched.state == RUN_RUNNING && v->sched.cpu == p->index && v->sched.on_cpu, v,
           "the scheduler does not know");
@@ -88,17 +89,21 @@ void guest_enter(struct vcpu *v) {
     struct arch_vcpu *a = &v->arch;
 
     do {
+        if (a->visible != 0 && !a->masked) {
+            take_interrupts(v);
+        }
         if (a->host == NULL) {
             fiber_begin(a->fiber, program_main, v);
         } else if (a->op == FAKE_RUN && !run(a)) {
             return;
         }
-        if (a->visible != 0 && !a->masked) {
-            take_interrupts(v);
-        }
         a->host = engine_fiber();
         fiber_switch(a->host, a->fiber);
-    } while (a->op == FAKE_RUN || (a->op == FAKE_WFI && a->visible != 0));
+        if (a->op == FAKE_WFI && a->visible != 0) { /* nothing to wait for: no trap */
+            a->op = FAKE_RUN;
+            a->left = 1;
+        }
+    } while (a->op == FAKE_RUN);
 }
 
 enum verdict guest_trap(struct vcpu *v) {
@@ -215,7 +220,7 @@ _Noreturn void guest_crash(struct vcpu *v) {
 static int do_sgi(struct vcpu *v, const struct fake_call *c, int *verdict) {
     (void)v;
     (void)verdict;
-    cpu_post(c->target, FAKE_VIRQ_SGI);
+    fake_post(c->target, FAKE_VIRQ_SGI);
     return 0;
 }
 

@@ -44,9 +44,6 @@ bool engine_interrupted(void);
 bool cpu_interrupt_pending(const struct pcpu *p);
 uint64_t cpu_next_interrupt(const struct pcpu *p);
 
-/* Makes an interrupt of the vCPU pending and wakes it. Any pCPU. */
-void cpu_post(struct vcpu *v, uint32_t virq);
-
 /* ---- guest.c ---- */
 
 /* What must hold when a guest is entered. On its pCPU. */

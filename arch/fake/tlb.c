@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A tagged TLB per pCPU, of the kind that the architecture allows and emulators do not have: what it
- * has learned it believes until somebody tells it to forget, whoever runs meanwhile. Two sorts of
- * entries (DDI 0487, D8.13): combined ones, (VMID, ASID, virtual page) to machine page, and those of
- * stage 2 alone, (VMID, guest page) to machine page. It never forgets by itself, which is the worst
- * case; an access whose answer is not that of the tables is counted as stale and is a fault.
+ * A tagged TLB per pCPU, of the kind that the architecture allows and emulators do not have: what
+ * it has learned it believes until somebody tells it to forget, whoever runs meanwhile. Two sorts
+ * of entries (DDI 0487, D8.13): combined ones, (VMID, ASID, virtual page) to machine page, and
+ * those of stage 2 alone, (VMID, guest page) to machine page. It never forgets by itself, which is
+ * the worst case; an access whose answer is not that of the tables is counted as stale and is a
+ * fault.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* arch: fake */
-/* link: arch/fake/boot.c arch/fake/cpu.c arch/fake/engine.c arch/fake/fiber.c arch/fake/guest.c arch/fake/steps.c arch/fake/tlb.c hyp/console.c hyp/pl011.c hyp/print.c hyp/stats.c */
+/* link: arch/fake/boot.c arch/fake/cpu.c arch/fake/engine.c arch/fake/fiber.c arch/fake/guest.c */
+/* link: arch/fake/steps.c arch/fake/tlb.c hyp/console.c hyp/pl011.c hyp/print.c hyp/stats.c */
 /* vCPUs on and off: what CPU_ON promises, and what a vCPU costs that nobody started. */
 #include "arch/fake/expect.h"
 
@@ -31,9 +32,9 @@ static void unstarted_vcpus_cost_nothing(void **state) {
 /* ---- C01: two callers, one target ---- */
 
 static struct {
-    int result[3];      /* of callers 1 and 2 */
-    uint64_t started;   /* the argument that the target started with */
-    fake_guest *entry;  /* where */
+    int result[3];     /* of callers 1 and 2 */
+    uint64_t started;  /* the argument that the target started with */
+    fake_guest *entry; /* where */
     unsigned starts;
     unsigned round, ready, done;
     bool counting;
@@ -76,8 +77,7 @@ static void check_duel(uint64_t arg) {
 }
 
 static void call_at_once(struct vcpu *v, uint64_t arg) {
-    duel.result[v->index] =
-        guest_cpu_on(v, 3, v->index == 1 ? target_a : target_b, arg + v->index);
+    duel.result[v->index] = guest_cpu_on(v, 3, v->index == 1 ? target_a : target_b, arg + v->index);
     duel.done++;
 }
 
@@ -262,6 +262,24 @@ static void started_in_time_at_8_to_1(void **state) {
     }
 }
 
+/* Its caller never leaves the CPU again of itself, and had it alone until now. */
+static void starts_one_and_stays(struct vcpu *v) {
+    guest_sleep(v, 5000);
+    asked[1] = guest_clock();
+    guest_cpu_on(v, 1, comes_and_spins, 0);
+    guest_run(v, UINT64_MAX);
+}
+
+static void started_though_the_caller_stays(void **state) {
+    struct fake_setup s = {.cpus = 1, .vms = 1, .limit = FAKE_SECOND};
+
+    (void)state;
+    s.vm[0] = (struct fake_vm){.program = starts_one_and_stays, .vcpus = 2};
+    came[1] = 0;
+    expect_run(&s, FAKE_LIMIT);
+    assert_in_range(came[1], asked[1], asked[1] + FAKE_SLICE);
+}
+
 /* ---- C12: to be idle is not to be off ---- */
 
 static bool went_on;
@@ -306,12 +324,15 @@ static void idle_is_not_off(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unstarted_vcpus_cost_nothing), /* L02 */
+        cmocka_unit_test(unstarted_vcpus_cost_nothing),      /* L02 */
         cmocka_unit_test(every_interleaving_of_two_callers), /* C01 */
-        cmocka_unit_test(a_hundred_thousand_duels), /* C01 */
-        cmocka_unit_test(on_off_cycles), /* C03 */
-        cmocka_unit_test(started_in_time_at_8_to_1), /* C06 */
-        cmocka_unit_test(idle_is_not_off), /* C12 */
+        cmocka_unit_test(a_hundred_thousand_duels),          /* C01 */
+        cmocka_unit_test(on_off_cycles),                     /* C03 */
+        cmocka_unit_test(started_in_time_at_8_to_1),         /* C06 */
+        cmocka_unit_test(started_though_the_caller_stays),   /* C06 */
+        cmocka_unit_test(idle_is_not_off),                   /* C12 */
     };
+
+    choose_test();
     return cmocka_run_group_tests_name("power", tests, NULL, free_machine);
 }

@@ -32,30 +32,31 @@ struct fake_call {
 };
 
 struct arch_vcpu {
-    struct fake_registers reg;  /* in memory */
+    struct fake_registers reg;      /* in memory */
     struct fake_registers true_reg; /* what the guest must find in the pCPU */
-    struct fake_timer vtimer;   /* as saved */
-    struct fake_timer ptimer;   /* always in software */
-    bool vtimer_active;         /* as saved */
-    _Atomic uint32_t posted;    /* interrupts that others made pending */
-    uint32_t visible;           /* those that the guest can see: its "list registers" */
-    bool masked;                /* the guest takes no interrupts (but WFI ends) */
+    struct fake_timer vtimer;       /* as saved */
+    struct fake_timer ptimer;       /* always in software */
+    bool vtimer_active;             /* as saved */
+    _Atomic uint32_t posted;        /* interrupts that others made pending */
+    uint32_t visible;               /* those that the guest can see: its "list registers" */
+    bool live;   /* they are in the pCPU: what the guest would find there is up to date */
+    bool masked; /* the guest takes no interrupts (but WFI ends) */
 
-    struct fiber *fiber;        /* the guest program */
-    struct fiber *host;         /* the pCPU that it gives back */
+    struct fiber *fiber; /* the guest program */
+    struct fiber *host;  /* the pCPU that it gives back */
     fake_guest *entry;
     uint64_t arg;
     enum fake_op op;
-    uint64_t left;              /* ticks of FAKE_RUN to go */
+    uint64_t left; /* ticks of FAKE_RUN to go */
     struct fake_call call;
 
     /* What tests look at. */
-    uint64_t starts;            /* times that it began at an entry point */
-    uint64_t ran;               /* ticks in the guest, finished turns */
-    uint64_t run_from;          /* when the present turn began, UINT64_MAX: it is not in the guest */
-    uint64_t loads;             /* times that it was brought onto a pCPU */
-    uint64_t taken[FAKE_VIRQS]; /* interrupts that the guest took */
-    uint64_t since[FAKE_VIRQS]; /* when the oldest untaken one became due, UINT64_MAX: none */
+    uint64_t starts;   /* times that it began at an entry point */
+    uint64_t ran;      /* ticks in the guest, finished turns */
+    uint64_t run_from; /* when the present turn began, UINT64_MAX: it is not in the guest */
+    uint64_t loads;    /* times that it was brought onto a pCPU */
+    uint64_t taken[FAKE_VIRQS];  /* interrupts that the guest took */
+    uint64_t since[FAKE_VIRQS];  /* when the oldest untaken one became due, UINT64_MAX: none */
     uint64_t latest[FAKE_VIRQS]; /* the longest time from due to taken */
 };
 

@@ -1,0 +1,269 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Faults put into the code on purpose, each of which a test must find: a test that can't fail is none.
+#
+# For each mutation: the named file is changed by sed, what includes it is compiled again, the named
+# test runs and must fail, in the named case. A change that changes nothing fails too: then the code
+# has moved on, and the expression must follow it. Without sanitizers, so that it is quick.
+#
+#   mutations.sh [NAME...]   all, or those whose name begins so
+cd "$(dirname "$0")/../.." || exit 2
+root=$PWD
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT
+CC=${HOSTCC:-gcc}
+flags=(-std=gnu11 -O1 -w -I. -Iinclude -Iarch/fake/include)
+sources=(arch/fake/{boot,cpu,engine,fiber,guest,steps,tlb}.c hyp/{console,pl011,print,stats}.c)
+limit=60 # seconds that a test may take
+wanted=("$@")
+
+names=() specs=()
+
+# mutation NAME TEST CASE FILE SED...: with sed's expressions applied to FILE, CASE of TEST fails.
+# A name that ends in "(hangs)" may also run into the time limit, which is short then.
+mutation() {
+	local name=$1
+	shift
+	names+=("$name")
+	specs+=("$(printf '%q ' "$@")")
+}
+
+# ---- Translations ----
+mutation "sibling flush deleted" test_fake_tlb siblings_share_a_cpu \
+	hyp/vcpu.c '/arch_tlb_flush_local(v->vm);/d'
+mutation "sibling flush forgets who was here" test_fake_tlb siblings_share_a_cpu \
+	hyp/vcpu.c '/^ *\*last = v;/d'
+mutation "sibling flush for the first vCPU only" test_fake_tlb siblings_share_a_cpu \
+	hyp/vcpu.c 's/if (\*last != NULL) {/if (*last == NULL) {/'
+mutation "sibling flush only when the VM changes" test_fake_tlb siblings_share_a_cpu \
+	hyp/vcpu.c 's/if (\*last != v) {/if (*last != v \&\& p->loaded != NULL \&\& p->loaded->vm != v->vm) {/'
+mutation "flush at restart deleted" test_fake_tlb restarted_vm_finds_nothing_old \
+	hyp/vm.c '/arch_tlb_flush_vm(vm);/d'
+mutation "flush at restart on one pCPU" test_fake_tlb restarted_vm_finds_nothing_old \
+	hyp/vm.c 's/arch_tlb_flush_vm(vm);/arch_tlb_flush_local(vm);/'
+mutation "local invalidates not broadcast" test_fake_tlb local_invalidate_then_migration \
+	arch/fake/tlb.c 's/!fake_broken.no_broadcast/false/'
+mutation "one VMID for two VMs" test_fake_tlb vmids_are_unique \
+	arch/fake/cpu.c 's/fake_broken.same_vmid ? 1 : vm->index + 1/1/'
+
+# ---- Registers ----
+mutation "registers always taken for present" test_hyp_random nothing_is_lost \
+	hyp/vcpu.c 's/p->loaded == v && v->last_pcpu == p/true/'
+mutation "registers present though it ran elsewhere" test_hyp_random nothing_is_lost \
+	hyp/vcpu.c 's/p->loaded == v && v->last_pcpu == p/p->loaded == v/'
+mutation "registers present though another ran here" test_hyp_random nothing_is_lost \
+	hyp/vcpu.c 's/p->loaded == v && v->last_pcpu == p/v->last_pcpu == p/'
+mutation "registers of the last life at CPU_ON" test_hyp_power on_off_cycles \
+	hyp/vm.c '/v->last_pcpu = NULL;/d'
+mutation "CPU_OFF leaves the registers in the pCPU" test_hyp_power on_off_cycles \
+	hyp/vcpu.c '/^static struct vcpu \*vcpu_switch/,/^}/{/vcpu_unload(v);/d}'
+
+# ---- Timers ----
+mutation "no timer for one that blocks" test_hyp_time parked_timer_is_exact_on_a_free_cpu \
+	hyp/vcpu.c 's/timer_set(&v->timer, blocked ? .*/timer_set(\&v->timer, TIMER_NEVER);/'
+mutation "no software timer for one that runs" test_hyp_time software_timer_is_set_at_each_entry \
+	hyp/vcpu.c '/^static void vcpu_enter_pcpu/,/^}/{/timer_set(/d}'
+mutation "timer not taken out of another pCPU's queue (hangs)" test_hyp_random nothing_is_lost \
+	hyp/timer.c 's/if (cpu != -1) {/if (cpu == (int)here) {/'
+mutation "timer of an ended vCPU left queued" test_hyp_life ends_at_any_moment \
+	hyp/vcpu.c 's/timer_set(&v->timer, blocked ? .*/if (blocked) timer_set(\&v->timer, arch_vcpu_deadline(v, true));/'
+mutation "hardware timer set for slices only" test_hyp_time parked_timer_is_exact_on_a_free_cpu \
+	hyp/timer.c 's/q->first->deadline < deadline/false/'
+mutation "hardware timer not set at the first entry" test_hyp_time first_guest_is_preempted_too \
+	hyp/vcpu.c '/^struct vcpu \*vcpu_first/,/^}/{/timer_program(/d}'
+mutation "hardware timer not set at a switch" test_hyp_time software_timer_moves_to_a_running_vcpu \
+	hyp/vcpu.c '/^static struct vcpu \*vcpu_switch/,/^}/{/timer_program(/d}'
+mutation "hardware timer not set when one comes to wait" test_hyp_power started_though_the_caller_stays \
+	hyp/vcpu.c '/^static enum verdict take_requests/,/^}/{/timer_program(/d}'
+mutation "no request when a timer fires" test_hyp_time software_timer_interrupts_its_own_guest \
+	hyp/vcpu.c 's/vcpu_request_and_wake(v, REQUEST_TIMER)/sched_wake(\&v->sched)/'
+
+# ---- Waking ----
+mutation "old wakes end a wait" test_hyp_time old_wakes_do_not_end_a_wait \
+	hyp/vcpu.c '/^static bool must_block/,/^}/{/sched_block_prepare(/d}'
+mutation "wakes forgotten after the look" test_hyp_random token_is_never_lost \
+	hyp/vcpu.c '/^static bool must_block/,/^}/{/sched_block_prepare(/d
+		s/return \(.*\);/bool none = \1; sched_block_prepare(\&v->sched); return none;/}'
+mutation "a block that ignores a wake" test_hyp_random token_is_never_lost \
+	core/sched.c 's/} else if (__atomic_load_n(&prev->wake_pending, __ATOMIC_RELAXED)) {/} else if (false) {/'
+mutation "a wake that forgets the running" test_hyp_random token_is_never_lost \
+	core/sched.c '/__atomic_store_n(&e->wake_pending, true, __ATOMIC_RELEASE);/d'
+mutation "a request that wakes nobody" test_hyp_random token_is_never_lost \
+	hyp/vcpu.c '/^void vcpu_request_and_wake/,/^}/s/sched_wake(&v->sched);/;/'
+mutation "a request that kicks nobody" test_hyp_time interrupts_reach_running_waiting_blocked_and_off \
+	hyp/vcpu.c '/^void vcpu_request(/,/^}/s/port_kick_cpu(cpu);/;/'
+mutation "a block called off leaves the interrupts out" test_hyp_random token_is_never_lost \
+	hyp/vcpu.c '/called off/,/}/{/vcpu_request(v, REQUEST_IRQ);/d}'
+mutation "an idle pCPU still counts as its last vCPU's" test_hyp_time parked_timer_is_exact_on_a_free_cpu \
+	hyp/vcpu.c '/^static void vcpu_leave_pcpu/,/^}/{/p->current = NULL;/d}'
+
+# ---- Who runs where ----
+mutation "a vCPU that left stays on its pCPU" test_hyp_time timer_follows_its_vcpu \
+	hyp/vcpu.c '/sched_released(&v->sched);/d'
+mutation "a vCPU is released before it is saved" test_hyp_random nothing_is_lost \
+	hyp/vcpu.c '/^static void vcpu_leave_pcpu/,/^}/s/^    vcpu_unload(v);/    sched_released(\&v->sched); vcpu_unload(v);/'
+mutation "a running vCPU may be taken" test_hyp_random nothing_is_lost \
+	core/sched.c 's/__atomic_store_n(&next->on_cpu, true, __ATOMIC_RELAXED);/;/'
+mutation "affinity ignored when stealing" test_hyp_random nothing_is_lost \
+	core/sched.c '/^\(RARE \)\?static struct sched_entity \*steal/,/^}/s/cpu_set_has(&e->allowed, cpu)/true/'
+
+# ---- Accounts ----
+mutation "run time not booked" test_hyp_time times_add_up \
+	core/sched_queue.h '/e->times\[RUN_RUNNING\] += ran;/d'
+mutation "time in other states not booked" test_hyp_time times_add_up \
+	core/sched_queue.h '/e->times\[e->state\] += spent;/d'
+mutation "run time not charged" test_hyp_time weights_are_shares \
+	core/sched_queue.h '/e->vtime += ran/d'
+
+# ---- Power and life ----
+mutation "CPU_ON without the lock" test_hyp_power every_interleaving_of_two_callers \
+	hyp/vm.c '/^int vm_vcpu_on/,/^}/{/spin_\(un\)\?lock(/d}'
+mutation "CPU_ON does not mark its target" test_hyp_power every_interleaving_of_two_callers \
+	hyp/vm.c '/^int vm_vcpu_on/,/^}/{/VCPU_ON_PENDING);/d}'
+mutation "CPU_ON wakes nobody" test_hyp_power started_in_time_at_8_to_1 \
+	hyp/vm.c '/^int vm_vcpu_on/,/^}/{/sched_wake(/d}'
+mutation "CPU_OFF does not say so" test_hyp_power on_off_cycles \
+	hyp/vm.c '/^void vm_vcpu_off/,/^}/{/VCPU_OFF);/d}'
+mutation "all vCPUs started at boot" test_hyp_power unstarted_vcpus_cost_nothing \
+	hyp/vm.c '/^static void begin_loading/,/^}/s/sched_wake(.*/for (unsigned i = 0; i < vm->config->vcpus; i++) sched_wake(\&vm->vcpus[i]->sched);/'
+mutation "memory filled while vCPUs are inside" test_hyp_life ends_at_any_moment \
+	hyp/vm.c 's/if (!all_released(vm)) {/if (false) {/' \
+	's/bool last = --vm->alive == 0;/bool last = --vm->alive <= 1;/'
+mutation "the end is not told to a sleeper" test_hyp_life sleepers_end_too \
+	hyp/vm.c 's/vcpu_request_and_wake(v, REQUEST_STOP)/vcpu_request(v, REQUEST_STOP)/'
+mutation "CPU_ON survives the end of its VM" test_hyp_life ends_at_any_moment \
+	hyp/vm.c '/^void vm_stop/,/^}/{/atomic_store(&v->power, VCPU_OFF);/d}'
+mutation "the last reason counts" test_hyp_life the_first_reason_counts \
+	hyp/vm.c '/^void vm_stop/,/^}/s/if (atomic_load(&vm->state) == VM_RUNNING) {/if (true) {/'
+mutation "the machine never goes off" test_hyp_life the_last_one_turns_the_machine_off \
+	hyp/vm.c 's/atomic_fetch_sub(&vms_running, 1) == 1/atomic_fetch_sub(\&vms_running, 1) == 0/'
+mutation "the machine goes off too soon" test_hyp_life the_machine_stays_for_others \
+	hyp/vm.c 's/atomic_fetch_sub(&vms_running, 1) == 1/atomic_fetch_sub(\&vms_running, 1) <= 2/'
+
+# ---- Running them ----
+
+# compile TREE SOURCE OBJECT
+compile() {
+	(cd "$1" && "$CC" "${flags[@]}" -c -o "$3" "$2")
+}
+
+# Whether CASE of the program fails: 0 yes, 1 no; says why in $why.
+fails() {
+	local program=$1 case=$2 seconds=$3 hangs=$4 out status
+	out=$(FAKE_ONLY=$case CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 "$seconds" "$program" 2>&1)
+	status=$?
+	if [ $status = 124 ] || [ $status = 137 ]; then
+		why="no end after $seconds s"
+		[ -n "$hangs" ]
+	elif [ $status -ge 128 ]; then
+		why="signal $((status - 128))"
+	elif [ $status = 0 ]; then
+		why="it passed"
+		grep -q "^ok .*$case" <<<"$out" || why="it was not run"
+		return 1
+	else
+		why=$(grep -v '^\(TAP\|ok\|1\.\.\)' <<<"$out" | grep -m1 -o '[^ ].*')
+		grep -q "^not ok .*$case" <<<"$out"
+	fi
+}
+
+# One mutation in a tree of its own: prints "ok" or "not ok", and what was seen.
+run_one() {
+	local test=$1 case=$2 file=$3 name=$4 tree object expression hangs="" seconds=$limit
+	local -a args=() objects=()
+	shift 4
+	tree=$(mktemp -d "$dir/tree.XXXXXX")
+	cp -r "$dir/clean/." "$tree"
+	for expression in "$@"; do
+		args+=(-e "$expression")
+	done
+	sed -i "${args[@]}" "$tree/$file" || { echo "not ok - $name # sed failed"; return; }
+	if cmp -s "$tree/$file" "$dir/clean/$file"; then
+		echo "not ok - $name # the change changed nothing in $file"
+		return
+	fi
+	case $file in
+	arch/fake/*.c) object=$file ;;
+	*) object=arch/fake/steps.c ;;
+	esac
+	for source in "${sources[@]}"; do
+		[ "$source" = "$object" ] || objects+=("$dir/objects/${source//\//_}.o")
+	done
+	if ! compile "$tree" "$object" "$tree/changed.o" 2>"$tree/errors" ||
+		! "$CC" -o "$tree/program" "$tree/changed.o" "${objects[@]}" \
+			"$dir/objects/$test.o" -lcmocka 2>>"$tree/errors"; then
+		echo "not ok - $name # does not build: $(head -1 "$tree/errors")"
+		return
+	fi
+	[[ $name == *"(hangs)" ]] && { hangs=1; seconds=20; }
+	if fails "$tree/program" "$case" "$seconds" "$hangs"; then
+		echo "ok - $name"
+	else
+		echo "not ok - $name # $case: $why"
+	fi
+	rm -rf "$tree"
+}
+
+prepare() {
+	local source
+	mkdir -p "$dir/clean/arch" "$dir/clean/tests" "$dir/objects"
+	cp -r core hyp include "$dir/clean/"
+	cp -r arch/fake "$dir/clean/arch/"
+	for source in "${sources[@]}"; do
+		compile "$root" "$source" "$dir/objects/${source//\//_}.o" &
+	done
+	for test in test_fake_tlb test_hyp_{life,power,random,time}; do
+		compile "$root" "tests/unit/$test.c" "$dir/objects/$test.o" &
+	done
+	wait
+}
+
+# The tests must pass where nothing was changed, or their failure says nothing.
+check_clean() {
+	local spec program key
+	local -A seen=()
+	for spec in "${specs[@]}"; do
+		eval "set -- $spec"
+		key=$1:$2
+		[ -n "${seen[$key]}" ] && continue
+		seen[$key]=1
+		program=$dir/$1
+		[ -x "$program" ] || "$CC" -o "$program" "$dir/objects/$1.o" \
+			"${sources[@]/#/$dir/objects/}" -lcmocka 2>/dev/null ||
+			"$CC" -o "$program" "$dir/objects/$1.o" "$dir"/objects/*_*.c.o -lcmocka || return 1
+		if fails "$program" "$2" $limit "" || [ "$why" != "it passed" ]; then
+			echo "# $key without any change: $why"
+			return 1
+		fi
+	done
+}
+
+selected() {
+	local prefix
+	[ ${#wanted[@]} = 0 ] && return 0
+	for prefix in "${wanted[@]}"; do
+		[[ $1 == "$prefix"* ]] && return 0
+	done
+	return 1
+}
+
+prepare
+if ! check_clean; then
+	echo "not ok 1 - the tests pass without a mutation"
+	echo "1..1"
+	exit 1
+fi
+echo "ok 1 - the tests pass without a mutation"
+count=1 failed=0
+for i in "${!names[@]}"; do
+	selected "${names[i]}" || continue
+	eval "set -- ${specs[i]}"
+	test=$1 case=$2 file=$3
+	shift 3
+	line=$(run_one "$test" "$case" "$file" "${names[i]}" "$@")
+	count=$((count + 1))
+	echo "${line/ok -/ok $count -}"
+	[[ $line == ok* ]] || failed=$((failed + 1))
+done
+echo "1..$count"
+[ $failed = 0 ]

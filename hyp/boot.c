@@ -92,6 +92,7 @@ _Noreturn void boot_main(void *firmware) {
         pcpus[i]->armed = TIMER_NEVER;
     }
     create_vms(&info);
+    console_printf("own memory %lu KiB", (arch_image_size() + mem_own() + 1023) >> 10);
     arch_start_cpus();
     start_vms();
     boot_cpu_main(pcpus[0]);

@@ -99,7 +99,8 @@ static bool vcpu_ready(struct vcpu *v, enum verdict *otherwise) {
 /*
  * Brings `v` onto this pCPU. The order:
  *  1. translations that a sibling left behind, before anything can use them;
- *  2. registers, then interrupts and timers (they may find that something is due);
+ *  2. registers, then interrupts and timers (they may find that something is due), for which all that
+ *     others asked for until now is looked at anyway;
  *  3. its software timer, which may still stand in another pCPU's queue.
  */
 static void vcpu_enter_pcpu(struct pcpu *p, struct vcpu *v) {
@@ -114,44 +115,71 @@ static void vcpu_enter_pcpu(struct pcpu *p, struct vcpu *v) {
         }
         *last = v;
     }
-    arch_vcpu_load(v, p->loaded == v && v->last_pcpu == p);
+    if (atomic_load(&v->requests) != 0) {
+        atomic_fetch_and(&v->requests, REQUEST_STOP);
+    }
+    arch_vcpu_load(v, p->loaded == v);
     p->loaded = v;
-    v->last_pcpu = p;
     v->on_pcpu = true;
     timer_set(&v->timer, arch_vcpu_deadline(v, false));
 }
 
-/* Its registers into memory, if they are in this pCPU. */
-static void vcpu_unload(struct vcpu *v) {
+/*
+ * Its interrupts and timers into memory, if they are in this pCPU. When it waits, its software timer
+ * watches from now on; a preempted vCPU needs none: it finds out what is due when it comes back.
+ */
+static void vcpu_quiesce(struct vcpu *v, bool blocked) {
     if (v->on_pcpu) {
         v->on_pcpu = false;
-        arch_vcpu_save(v);
+        arch_vcpu_quiesce(v);
     }
+    timer_set(&v->timer, blocked ? arch_vcpu_deadline(v, true) : TIMER_NEVER);
 }
 
-/*
- * Takes `v` off. Its timer is set before it is released: from then on others may run it. A preempted
- * vCPU needs none: it finds out what is due when it comes back.
- */
-static void vcpu_leave_pcpu(struct pcpu *p, struct vcpu *v) {
-    bool blocked = __atomic_load_n(&v->sched.state, __ATOMIC_RELAXED) == RUN_BLOCKED;
-
-    vcpu_unload(v);
-    timer_set(&v->timer, blocked ? arch_vcpu_deadline(v, true) : TIMER_NEVER);
-    p->current = NULL;
+/* Its registers into memory, and others may run it. Its timer is set before: see vcpu_quiesce. */
+static void vcpu_release(struct pcpu *p, struct vcpu *v) {
+    if (p->loaded == v) {
+        arch_vcpu_save(v);
+        p->loaded = NULL;
+    }
     sched_released(&v->sched);
 }
 
 /* Runs nothing until there is something to run. */
-static struct vcpu *wait_for_work(struct pcpu *p) {
+static struct sched_entity *wait_for_work(struct pcpu *p) {
     struct sched_entity *e;
 
+    p->current = NULL;
     while ((e = sched_pick(p->index, NULL, RUN_OFF)) == NULL) {
         timer_program(sched_slice_end(p->index));
         arch_wait_for_interrupt();
         arch_handle_interrupts();
     }
-    return vcpu_of_entity(e);
+    return e;
+}
+
+/*
+ * Another one than `v` is to run here, or nobody (`e` is NULL). While nobody does, the registers of one
+ * that waits are left where they are: it often is the next, and then they need not move at all.
+ */
+static struct vcpu *vcpu_leave(struct pcpu *p, struct vcpu *v, struct sched_entity *e,
+                               enum verdict verdict) {
+    bool blocked = __atomic_load_n(&v->sched.state, __ATOMIC_RELAXED) == RUN_BLOCKED;
+    bool keep = e == NULL && verdict == BLOCK;
+
+    vcpu_quiesce(v, blocked);
+    if (!keep) {
+        vcpu_release(p, v);
+    }
+    if (e == NULL) {
+        e = wait_for_work(p);
+        if (keep && e != &v->sched) {
+            vcpu_release(p, v);
+        }
+    }
+    v = vcpu_of_entity(e);
+    p->current = v;
+    return v;
 }
 
 /*
@@ -162,7 +190,8 @@ static struct vcpu *vcpu_switch(struct pcpu *p, struct vcpu *v, enum verdict *ve
     struct sched_entity *e;
 
     if (*verdict == POWER_DOWN) {
-        vcpu_unload(v); /* it may begin anew at once, with other registers */
+        vcpu_quiesce(v, false); /* it may begin anew at once, with other registers */
+        p->loaded = NULL;
     }
     e = sched_pick(p->index, &v->sched, state_after(*verdict));
     if (e == &v->sched) {
@@ -170,9 +199,7 @@ static struct vcpu *vcpu_switch(struct pcpu *p, struct vcpu *v, enum verdict *ve
             vcpu_request(v, REQUEST_IRQ);
         }
     } else {
-        vcpu_leave_pcpu(p, v);
-        v = e != NULL ? vcpu_of_entity(e) : wait_for_work(p);
-        p->current = v;
+        v = vcpu_leave(p, v, e, *verdict);
     }
     *verdict = RESUME;
     if (vcpu_ready(v, verdict) && !v->on_pcpu) {
@@ -222,7 +249,7 @@ struct vcpu *vcpu_next(struct vcpu *v, enum verdict verdict) {
 
 struct vcpu *vcpu_first(void) {
     struct pcpu *p = this_pcpu();
-    struct vcpu *v = wait_for_work(p);
+    struct vcpu *v = vcpu_of_entity(wait_for_work(p));
     enum verdict verdict = RESUME;
 
     p->current = v;

@@ -218,7 +218,6 @@ bool vm_vcpu_started(struct vcpu *v) {
     bool start = atomic_load(&v->power) == VCPU_ON_PENDING;
     if (start) {
         arch_vcpu_reset(v, v->start_pc, v->start_arg);
-        v->last_pcpu = NULL;
         atomic_store(&v->power, VCPU_ON);
     }
     spin_unlock(&vm->lock);

@@ -129,6 +129,10 @@ void arch_start_cpus(void) {
     }
 }
 
+uint64_t arch_image_size(void) {
+    return (uint64_t)(_end_of_image - _start_of_image);
+}
+
 _Noreturn void arch_power_off(void) {
     host_psci(PSCI_SYSTEM_OFF, 0, 0, 0);
     arch_halt();

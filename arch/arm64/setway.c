@@ -13,7 +13,22 @@
 static void clean_and_invalidate(uint64_t start, uint64_t size) {
     uint64_t line = 4ull << (read_sysreg(CTR_EL0) >> 16 & 15u);
 
-    for (uint64_t at = start & ~(line - 1); at < start + size; at += line) {
+    uint64_t at = start & ~(line - 1), end = start + size;
+
+    while (at + 4 * line <= end) {
+        __asm__ volatile("dc civac, %0\n"
+                         "add %0, %0, %1\n"
+                         "dc civac, %0\n"
+                         "add %0, %0, %1\n"
+                         "dc civac, %0\n"
+                         "add %0, %0, %1\n"
+                         "dc civac, %0\n"
+                         "add %0, %0, %1"
+                         : "+r"(at)
+                         : "r"(line)
+                         : "memory");
+    }
+    for (; at < end; at += line) {
         __asm__ volatile("dc civac, %0" : : "r"(at) : "memory");
     }
     __asm__ volatile("dsb sy" : : : "memory");

@@ -99,11 +99,14 @@ void arch_vcpu_load(struct vcpu *v, bool registers_present) {
     gic_virt_load(v);
 }
 
-void arch_vcpu_save(struct vcpu *v) {
-    save_registers(&v->arch);
+void arch_vcpu_quiesce(struct vcpu *v) {
     debug_unload(v);
     gic_virt_save(v);
     timer_save(v); /* knows from the folded list registers whether PPI 27 is active */
+}
+
+void arch_vcpu_save(struct vcpu *v) {
+    save_registers(&v->arch);
 }
 
 void arch_vcpu_init(struct vcpu *v) {

@@ -148,10 +148,14 @@ void arch_vcpu_load(struct vcpu *v, bool registers_present) {
 }
 
 void arch_vcpu_save(struct vcpu *v) {
+    fake_step();
+    v->arch.reg = this_pcpu()->arch.reg;
+}
+
+void arch_vcpu_quiesce(struct vcpu *v) {
     struct arch_pcpu *p = &this_pcpu()->arch;
 
     fake_step();
-    v->arch.reg = p->reg;
     v->arch.vtimer = p->vtimer;
     v->arch.vtimer_active = p->vtimer_active;
     p->vtimer.on = false;

@@ -20,7 +20,7 @@ void guest_check(const struct vcpu *v) {
     const struct arch_vcpu *a = &v->arch;
     uint32_t state = v->vm->state;
 
-    check(p->current == v && p->loaded == v && v->on_pcpu && v->last_pcpu == p, v,
+    check(p->current == v && p->loaded == v && v->on_pcpu, v,
           "it is not the one that is loaded");
     check(v->power == VCPU_ON, v, "it is off");
     check(a->live, v, "its interrupts are not in the pCPU");

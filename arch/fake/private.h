@@ -6,6 +6,8 @@
 #include "arch/fake/fake.h"
 #include "arch/fake/fiber.h"
 
+struct pcpu;
+
 /* ---- engine.c ---- */
 
 void engine_reset(const struct fake_setup *setup);

@@ -39,6 +39,9 @@ void arch_cpu_init(struct pcpu *p);
 /* Starts pCPUs 1..pcpu_count-1; each of them calls boot_cpu_main(). Boot pCPU, once. */
 void arch_start_cpus(void);
 
+/* Bytes of memory that the hypervisor's image takes, its data included. */
+uint64_t arch_image_size(void);
+
 /* Waits until an interrupt is pending. Does not handle it. */
 void arch_wait_for_interrupt(void);
 
@@ -121,7 +124,10 @@ void arch_vcpu_reset(struct vcpu *v, uint64_t pc, uint64_t arg);
  */
 void arch_vcpu_load(struct vcpu *v, bool registers_present);
 
-/* Takes them off this pCPU, into memory. */
+/* Takes its interrupts and timers off this pCPU, into memory. Its registers stay. */
+void arch_vcpu_quiesce(struct vcpu *v);
+
+/* Its registers into memory, after arch_vcpu_quiesce. On the pCPU that has them. */
 void arch_vcpu_save(struct vcpu *v);
 
 /*

@@ -11,7 +11,6 @@
 #include "hyp/types.h"
 
 struct vm;
-struct pcpu;
 
 /* Why the guest was left: one counter each. The names printed are in hyp/stats.c. */
 enum exit_reason {
@@ -50,8 +49,7 @@ struct vcpu {
     uint64_t start_pc;         /* where and with what argument to start: valid in ON_PENDING */
     uint64_t start_arg;
     struct timer timer; /* wakes it for its own timers while the hardware can't */
-    bool on_pcpu;           /* its registers are in a pCPU; changed by that pCPU only */
-    struct pcpu *last_pcpu; /* where its registers were loaded last */
+    bool on_pcpu;           /* interrupts and timers are in a pCPU too; changed by that pCPU only */
     uint64_t exits[EXIT_REASONS];
     uint64_t sibling_flushes; /* entries that had to flush what a sibling left */
     uint64_t sibling_skips;   /* entries on which that was provably needless */

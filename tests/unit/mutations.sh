@@ -48,15 +48,15 @@ mutation "one VMID for two VMs" test_fake_tlb vmids_are_unique \
 
 # ---- Registers ----
 mutation "registers always taken for present" test_hyp_random nothing_is_lost \
-	hyp/vcpu.c 's/p->loaded == v && v->last_pcpu == p/true/'
-mutation "registers present though it ran elsewhere" test_hyp_random nothing_is_lost \
-	hyp/vcpu.c 's/p->loaded == v && v->last_pcpu == p/p->loaded == v/'
-mutation "registers present though another ran here" test_hyp_random nothing_is_lost \
-	hyp/vcpu.c 's/p->loaded == v && v->last_pcpu == p/v->last_pcpu == p/'
+	hyp/vcpu.c 's/arch_vcpu_load(v, p->loaded == v);/arch_vcpu_load(v, true);/'
+mutation "registers never saved" test_hyp_random nothing_is_lost \
+	hyp/vcpu.c '/arch_vcpu_save(v);/d'
 mutation "registers of the last life at CPU_ON" test_hyp_power on_off_cycles \
-	hyp/vm.c '/v->last_pcpu = NULL;/d'
-mutation "CPU_OFF leaves the registers in the pCPU" test_hyp_power on_off_cycles \
-	hyp/vcpu.c '/^static struct vcpu \*vcpu_switch/,/^}/{/vcpu_unload(v);/d}'
+	hyp/vcpu.c '/^static struct vcpu \*vcpu_switch/,/^}/{/p->loaded = NULL;/d}'
+mutation "CPU_OFF leaves the interrupts in the pCPU" test_hyp_power on_off_cycles \
+	hyp/vcpu.c '/^static struct vcpu \*vcpu_switch/,/^}/{/vcpu_quiesce(v, false);/d}'
+mutation "kept registers are not saved when another comes" test_hyp_random nothing_is_lost \
+	hyp/vcpu.c 's/if (keep && e != &v->sched)/if (false)/'
 
 # ---- Timers ----
 mutation "no timer for one that blocks" test_hyp_time parked_timer_is_exact_on_a_free_cpu \
@@ -95,13 +95,13 @@ mutation "a request that kicks nobody" test_hyp_time interrupts_reach_running_wa
 mutation "a block called off leaves the interrupts out" test_hyp_random token_is_never_lost \
 	hyp/vcpu.c '/called off/,/}/{/vcpu_request(v, REQUEST_IRQ);/d}'
 mutation "an idle pCPU still counts as its last vCPU's" test_hyp_time parked_timer_is_exact_on_a_free_cpu \
-	hyp/vcpu.c '/^static void vcpu_leave_pcpu/,/^}/{/p->current = NULL;/d}'
+	hyp/vcpu.c '/^static struct sched_entity \*wait_for_work/,/^}/{/p->current = NULL;/d}'
 
 # ---- Who runs where ----
 mutation "a vCPU that left stays on its pCPU" test_hyp_time timer_follows_its_vcpu \
 	hyp/vcpu.c '/sched_released(&v->sched);/d'
 mutation "a vCPU is released before it is saved" test_hyp_random nothing_is_lost \
-	hyp/vcpu.c '/^static void vcpu_leave_pcpu/,/^}/s/^    vcpu_unload(v);/    sched_released(\&v->sched); vcpu_unload(v);/'
+	hyp/vcpu.c 's/arch_vcpu_save(v);/sched_released(\&v->sched); arch_vcpu_save(v);/'
 mutation "a running vCPU may be taken" test_hyp_random nothing_is_lost \
 	core/sched.c 's/__atomic_store_n(&next->on_cpu, true, __ATOMIC_RELAXED);/;/'
 mutation "affinity ignored when stealing" test_hyp_random nothing_is_lost \

@@ -19,7 +19,7 @@ ok() { # NAME: the exit code of the command before decides
 	[ $rc -eq 0 ] || tail -n 8 "$dir/out" | cut -c1-160 | sed 's/^/# /'
 }
 copy() { # FOLDER
-	mkdir -p "$1/tests" && cp -r Makefile lab core include hyp arch guest tools "$1" && cp -r tests/guest tests/tests.mk tests/unit "$1/tests"
+	mkdir -p "$1/tests" && cp -r Makefile lab core include hyp arch guest tools bench "$1" && cp -r tests/guest tests/tests.mk tests/unit "$1/tests"
 }
 build() { # FOLDER ARGUMENTS of make
 	TZ=Asia/Tokyo make -C "$1" -j1 "${@:2}" >"$dir/out" 2>&1

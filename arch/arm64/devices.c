@@ -31,14 +31,6 @@ static bool redist_access(struct vcpu *v, uint64_t offset, unsigned width, bool 
 static bool access_ipa(struct vcpu *v, uint64_t ipa, unsigned width, bool write, uint64_t *value) {
     struct vm *vm = v->vm;
 
-    if (ipa - GUEST_GICR0 < vm->arch.gicr0_size) {
-        return redist_access(v, ipa - GUEST_GICR0, width, write, value);
-    }
-    if (ipa - GUEST_GICD < GUEST_GICD_SIZE) {
-        gic_prepare(v, ipa - GUEST_GICD, write);
-        return vgic_mmio_dist(&vm->arch.vgic, &v->arch.vgic, ipa - GUEST_GICD, width, write,
-                              value) != VGIC_MMIO_ABORT;
-    }
     if (ipa - GUEST_UART < GUEST_UART_SIZE) {
         if (write) {
             vpl011_write(vm, (uint32_t)(ipa - GUEST_UART), width, *value);
@@ -46,6 +38,14 @@ static bool access_ipa(struct vcpu *v, uint64_t ipa, unsigned width, bool write,
             *value = vpl011_read(vm, (uint32_t)(ipa - GUEST_UART), width);
         }
         return true;
+    }
+    if (ipa - GUEST_GICD < GUEST_GICD_SIZE) {
+        gic_prepare(v, ipa - GUEST_GICD, write);
+        return vgic_mmio_dist(&vm->arch.vgic, &v->arch.vgic, ipa - GUEST_GICD, width, write,
+                              value) != VGIC_MMIO_ABORT;
+    }
+    if (ipa - GUEST_GICR0 < vm->arch.gicr0_size) {
+        return redist_access(v, ipa - GUEST_GICR0, width, write, value);
     }
     if (ipa - GUEST_GICR1 < vm->arch.gicr1_size) {
         return redist_access(v, ipa - GUEST_GICR1 + GUEST_GICR0_SIZE, width, write, value);

@@ -234,7 +234,7 @@ static bool id_space_class(uint32_t reg, struct exc_info e) {
     uint64_t mmfr2;
 
     return (reg >> 19 & 3) == 3 && (reg >> 12 & 15) == 0 && (reg >> 16 & 7) < 4 &&
-           sysreg_get(MMFR2, &mmfr2) && (mmfr2 >> 28 & 0xf) == 1 && e.count == 1 &&
+           sysreg_get(MMFR2, &mmfr2) && (mmfr2 >> 36 & 0xf) == 1 && e.count == 1 &&
            ESR_EC(e.esr) == EC_SYSREG && (e.esr & 1);
 }
 

@@ -54,6 +54,8 @@ static void create_vms(const struct boot_info *info) {
                   vm_configs[i].name, pcpu_count);
         }
         vms[i] = vm_create(&vm_configs[i], i);
+        console_printf("vm %s: %u vCPUs, %lu MiB%s", vm_configs[i].name, vm_configs[i].vcpus,
+                       vm_configs[i].memory >> 20, vm_configs[i].autostart ? "" : ", not started");
         const char *error = load_prepare(vms[i], info->archive, info->archive_size);
         if (error != NULL) {
             panic("vm %s: %s", vm_configs[i].name, error);

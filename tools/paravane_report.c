@@ -130,12 +130,13 @@ static void read_vm_event(struct report *r, const char *text) {
     if (event == NULL || n == 0 || memchr(text, ' ', n) != NULL) {
         return;
     }
+    struct vm_lines *vm = vm_named(r, text, n); /* at boot each is named, in the order of the description */
     if (strcmp(event, "off") == 0) {
-        vm_named(r, text, n)->end = "off";
+        vm->end = "off";
     } else if (strcmp(event, "reset") == 0) {
-        vm_named(r, text, n)->end = "?";
+        vm->end = "?";
     } else if (after(event, "crashed") != NULL) {
-        vm_named(r, text, n)->end = "crashed";
+        vm->end = "crashed";
     }
 }
 

@@ -88,6 +88,7 @@ void gic_cpu_init(struct pcpu *p) {
                     1u << GIC_PPI_VTIMER;
 
     p->arch.gicr = r;
+    p->arch.lrs = ~0u; /* what firmware left in them is not known */
     mmio_write32(r + GICR_WAKER, mmio_read32(r + GICR_WAKER) & ~WAKER_SLEEP);
     while ((mmio_read32(r + GICR_WAKER) & WAKER_ASLEEP) != 0) {
     }

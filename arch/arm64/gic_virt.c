@@ -94,6 +94,7 @@ void gic_virt_fold(struct vcpu *v) {
 }
 
 void gic_virt_refill(struct vcpu *v) {
+    struct arch_pcpu *p = &this_pcpu()->arch;
     struct vgic_vcpu *g = &v->arch.vgic;
 
     if (vgic_live(g)) {
@@ -103,10 +104,12 @@ void gic_virt_refill(struct vcpu *v) {
         vgic_set_level(g, GIC_PPI_VTIMER, false); /* the guest reprogrammed it meanwhile */
     }
     vgic_refill(g);
-    for (uint32_t todo = g->lr_write; todo != 0; todo &= todo - 1) {
+    /* An empty one need not be emptied. */
+    for (uint32_t todo = g->lr_write & (g->lr_used | p->lrs); todo != 0; todo &= todo - 1) {
         unsigned i = (unsigned)__builtin_ctz(todo);
         write_lr(i, g->lr[i]);
     }
+    p->lrs = g->lr_used;
     g->lr_write = 0;
     if (g->hcr_write) {
         g->hcr_write = false;

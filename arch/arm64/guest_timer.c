@@ -63,9 +63,12 @@ void guest_ptimer_write(struct vcpu *v, enum guest_timer_reg reg, uint64_t value
 
 void guest_ptimer_update_line(struct vcpu *v) {
     const struct guest_timer *t = &v->arch.ptimer;
+    bool level = guest_timer_line(t->ctl, t->cval, physical_count());
 
-    vgic_set_level(&v->arch.vgic, GUEST_PTIMER_INTID,
-                   guest_timer_line(t->ctl, t->cval, physical_count()));
+    /* Only this function writes that line, so it can be compared without a lock. */
+    if (level != ((v->arch.vgic.own.line >> GUEST_PTIMER_INTID & 1u) != 0)) {
+        vgic_set_level(&v->arch.vgic, GUEST_PTIMER_INTID, level);
+    }
 }
 
 void guest_ptimer_reset(struct vcpu *v) {

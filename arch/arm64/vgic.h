@@ -325,10 +325,12 @@ void vgic_trapped_dir(struct vgic_vcpu *v, unsigned intid);
 /*
  * Must the physical interrupt behind linked PPI `intid` be active while `v` has the CPU: is it
  * pending or active in `v`? The glue writes the physical active state accordingly when it switches
- * `v` in (before vgic_fill()), and needs not save anything when it switches it out. Folded; takes
- * v->lock.
+ * `v` in (before vgic_refill()). On the CPU that has `v`, folded; no lock: another CPU that clears the
+ * state meanwhile, by a write to this redistributor, asks for a refill, which deactivates.
  */
-bool vgic_hw_active(struct vgic_vcpu *v, unsigned intid);
+static inline bool vgic_hw_active(const struct vgic_vcpu *v, unsigned intid) {
+    return ((v->hw_phys & (v->own.line | v->own.active)) >> intid & 1u) != 0;
+}
 
 /*
  * Is the physical interrupt behind linked PPI `intid` held active on behalf of `v`? Then, before

@@ -585,11 +585,3 @@ bool vgic_pending(struct vgic_vcpu *v) {
     return result;
 }
 
-bool vgic_hw_active(struct vgic_vcpu *v, unsigned intid) {
-    bool result;
-
-    spin_lock(&v->lock);
-    result = ((v->hw_phys & (v->own.line | v->own.active)) >> intid & 1u) != 0;
-    spin_unlock(&v->lock);
-    return result;
-}

@@ -9,13 +9,8 @@ cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-number=0
-ok() { # NAME: the exit code of the command before decides
-	local rc=$?
-	number=$((number + 1))
-	[ $rc -eq 0 ] || printf 'not '
-	echo "ok $number - $1"
-}
+# shellcheck source=tests/tap.sh
+. tests/tap.sh
 
 compilers=(gcc "${CROSS_COMPILE:-aarch64-linux-gnu-}gcc")
 # The functions of port.h, and the four that any C compiler may call by itself.
@@ -42,8 +37,8 @@ for cc in "${compilers[@]}"; do
 	case $cc in *-gcc) ld=${cc%gcc}ld ;; esac
 	"$ld" -r -o "$dir/core.o" "${objects[@]}" && "${ld%ld}nm" -u "$dir/core.o" | awk '{ print $2 }' | sort -u >"$dir/undefined"
 	extra=$(comm -23 "$dir/undefined" "$dir/allowed")
-	[ -s "$dir/undefined" ] && [ -z "$extra" ]
+	test -s "$dir/undefined" -a -z "$extra"
 	ok "core/ calls nothing that core/port.h does not list: $cc"
-	[ -z "$extra" ] || sed 's/^/# undefined: /' <<<"$extra"
+	[ -z "$extra" ] || echo "# undefined:" "${extra//$'\n'/ }"
 done
-echo "1..$number"
+plan

@@ -10,14 +10,9 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 unset MAKEFLAGS MAKELEVEL
 
-number=0
-ok() { # NAME: the exit code of the command before decides
-	local rc=$?
-	number=$((number + 1))
-	[ $rc -eq 0 ] || printf 'not '
-	echo "ok $number - $1"
-	[ $rc -eq 0 ] || tail -n 8 "$dir/out" | cut -c1-160 | sed 's/^/# /'
-}
+# shellcheck source=tests/tap.sh
+. tests/tap.sh
+
 copy() { # FOLDER
 	mkdir -p "$1/tests" && cp -r Makefile lab core include hyp arch guest tools bench "$1" && cp -r tests/guest tests/tests.mk tests/unit "$1/tests"
 }
@@ -28,15 +23,15 @@ build() { # FOLDER ARGUMENTS of make
 a=$dir/a b=$dir/a-much-longer/name/of/a/folder
 copy "$a" && copy "$b"
 build "$a" hyp
-ok "gcc: it builds in another folder"
+ok "gcc: it builds in another folder" || note "$dir/out"
 build "$b" hyp && cmp "$a/build/arm64/paravane.img" "$b/build/arm64/paravane.img" >>"$dir/out" 2>&1
-ok "gcc: the same image in any folder"
+ok "gcc: the same image in any folder" || note "$dir/out"
 cmp "$a/build/arm64/paravane.elf" "$b/build/arm64/paravane.elf" >>"$dir/out" 2>&1
-ok "gcc: the same symbols and debug information in any folder"
+ok "gcc: the same symbols and debug information in any folder" || note "$dir/out"
 build "$a" hyp COMPILER=clang && ! grep -i warning "$dir/out"
-ok "clang: it builds, without a warning"
+ok "clang: it builds, without a warning" || note "$dir/out"
 build "$b" hyp COMPILER=clang && cmp "$a/build/arm64-clang/paravane.img" "$b/build/arm64-clang/paravane.img" >>"$dir/out" 2>&1
-ok "clang: the same image in any folder"
+ok "clang: the same image in any folder" || note "$dir/out"
 touch "$a/hyp/boot.c" && build "$a" hyp && ! grep -q 'CC.*vcpu' "$dir/out" && grep -q 'CC.*hyp/boot' "$dir/out"
-ok "make builds again what has changed, and no more"
-echo "1..$number"
+ok "make builds again what has changed, and no more" || note "$dir/out"
+plan

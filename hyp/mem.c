@@ -82,6 +82,26 @@ bool mem_take(uint64_t size, uint64_t align, phys_t *base) {
     return false;
 }
 
+uint64_t mem_take_piece(uint64_t size, uint64_t align, phys_t *base) {
+    uint64_t best = 0;
+
+    if (mem_take(size, align, base)) {
+        return size;
+    }
+    for (unsigned i = 0; i < range_count; i++) {
+        uint64_t start = (ranges[i].base + align - 1) & ~(align - 1);
+        uint64_t end = ranges[i].end & ~(align - 1);
+        if (start >= ranges[i].base && start < end && end - start > best) {
+            best = end - start;
+            base->v = start;
+        }
+    }
+    if (best != 0) {
+        mem_reserve(*base, best);
+    }
+    return best;
+}
+
 uint64_t mem_free(void) {
     uint64_t sum = 0;
     for (unsigned i = 0; i < range_count; i++) {
@@ -98,7 +118,7 @@ static uint64_t take_own(uint64_t size) {
               (unsigned long long)(size >> 10));
     }
     own += size;
-    arch_map_ram(base, size, true);
+    arch_map_own(base, size);
     memset((void *)base.v, 0, size);
     return base.v;
 }

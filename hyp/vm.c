@@ -14,6 +14,21 @@ _Atomic unsigned vms_running;
 static unsigned vms_off, vms_crashed; /* guarded by end_lock */
 static struct spinlock end_lock;
 
+/* Whole blocks, from wherever there are some. */
+static void give_memory(struct vm *vm) {
+    uint64_t free = mem_free(), size;
+    phys_t piece;
+
+    for (uint64_t done = 0; done < vm->ram_size; done += size) {
+        size = mem_take_piece(vm->ram_size - done, BLOCK_SIZE, &piece);
+        if (size == 0) {
+            panic("vm %s: memory: found %lu MiB free in the machine, expected %lu MiB in blocks of 2 MiB",
+                  vm->config->name, free >> 20, vm->ram_size >> 20);
+        }
+        arch_vm_map_ram(vm, done, piece, size);
+    }
+}
+
 struct vm *vm_create(const struct vm_config *config, unsigned index) {
     struct vm *vm = mem_alloc(sizeof(*vm));
 
@@ -21,16 +36,12 @@ struct vm *vm_create(const struct vm_config *config, unsigned index) {
     vm->index = index;
     vm->ram_ipa = arch_vm_ram_base();
     vm->ram_size = config->memory;
-    if (!mem_take(vm->ram_size, BLOCK_SIZE, &vm->ram_phys)) {
-        panic("vm %s: memory: found %lu MiB free in pieces, expected one piece of %lu MiB",
-              config->name, mem_free() >> 20, vm->ram_size >> 20);
-    }
-    arch_map_ram(vm->ram_phys, vm->ram_size, false);
     vm->vcpus = mem_alloc(config->vcpus * sizeof(*vm->vcpus));
     for (unsigned i = 0; i < config->vcpus; i++) {
         vm->vcpus[i] = mem_alloc(sizeof(struct vcpu));
     }
     arch_vm_init(vm);
+    give_memory(vm);
     for (unsigned i = 0; i < config->vcpus; i++) {
         vcpu_init(vm->vcpus[i], vm, i);
     }
@@ -241,5 +252,5 @@ void *vm_ram(const struct vm *vm, ipa_t ipa, uint64_t size) {
         ipa.v - vm->ram_ipa.v > vm->ram_size - size) {
         return NULL;
     }
-    return (void *)(vm->ram_phys.v + (ipa.v - vm->ram_ipa.v));
+    return vm->ram + (ipa.v - vm->ram_ipa.v);
 }

@@ -106,26 +106,40 @@ static uint64_t *next_level(uint64_t *entry) {
     return (uint64_t *)(*entry & ADDRESS_MASK);
 }
 
-void mmu_map(uint64_t base, uint64_t size, enum mmu_kind kind, bool by_page) {
-    uint64_t attr = attributes(kind), end = base + size;
-    while (base < end) {
+/* Maps [base, base + size) at `at`. */
+static void map_at(uint64_t at, uint64_t base, uint64_t size, uint64_t attr, bool by_page) {
+    uint64_t end = at + size, offset = base - at;
+
+    while (at < end) {
         fill_reserve();
-        uint64_t *level1 = next_level(&root[base >> 39 & 511]);
-        uint64_t *level2 = next_level(&level1[base >> 30 & 511]);
-        uint64_t *block = &level2[base >> 21 & 511];
-        if (!by_page && base % BLOCK_SIZE == 0 && end - base >= BLOCK_SIZE && *block == 0) {
-            *block = base | attr | VALID;
-            base += BLOCK_SIZE;
+        uint64_t *level1 = next_level(&root[at >> 39 & 511]);
+        uint64_t *level2 = next_level(&level1[at >> 30 & 511]);
+        uint64_t *block = &level2[at >> 21 & 511];
+        if (!by_page && (at | (at + offset)) % BLOCK_SIZE == 0 && end - at >= BLOCK_SIZE &&
+            *block == 0) {
+            *block = (at + offset) | attr | VALID;
+            at += BLOCK_SIZE;
             continue;
         }
         if ((*block & TABLE) == VALID) { /* part of a block that is there already */
-            base = (base & ~(uint64_t)(BLOCK_SIZE - 1)) + BLOCK_SIZE;
+            at = (at & ~(uint64_t)(BLOCK_SIZE - 1)) + BLOCK_SIZE;
             continue;
         }
-        next_level(block)[base >> 12 & 511] = base | attr | TABLE;
-        base += PAGE_SIZE;
+        next_level(block)[at >> 12 & 511] = (at + offset) | attr | TABLE;
+        at += PAGE_SIZE;
     }
     __asm__ volatile("dsb ishst\n isb" : : : "memory");
+}
+
+void mmu_map(uint64_t base, uint64_t size, enum mmu_kind kind, bool by_page) {
+    if (base + size > MMU_WINDOWS) {
+        panic("machine address %lx: expected none above %lx", base + size, MMU_WINDOWS);
+    }
+    map_at(base, base, size, attributes(kind), by_page);
+}
+
+void mmu_map_window(uint64_t at, uint64_t base, uint64_t size) {
+    map_at(at, base, size, attributes(MMU_DATA), false);
 }
 
 void mmu_unmap_page(uint64_t address) {
@@ -154,8 +168,8 @@ void mmu_early_init(void) {
     };
 }
 
-void arch_map_ram(phys_t base, uint64_t size, bool by_page) {
-    mmu_map(base.v, size, MMU_DATA, by_page);
+void arch_map_own(phys_t base, uint64_t size) {
+    mmu_map(base.v, size, MMU_DATA, true);
 }
 
 void arch_unmap_page(void *page) {

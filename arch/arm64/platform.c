@@ -155,7 +155,11 @@ void arch_vm_init(struct vm *vm) {
     vm->arch.gicr0_size = frames < GUEST_GICR0_SIZE ? frames : GUEST_GICR0_SIZE;
     vm->arch.gicr1_size = frames - vm->arch.gicr0_size;
     stage2_init(vm);
-    stage2_map_ram(vm, vm->ram_ipa, vm->ram_phys, vm->ram_size);
+    if (vm->index >= MMU_WINDOWS / MMU_WINDOW_SIZE) {
+        panic("vm %s: found %u VMs, expected at most %lu", vm->config->name, vm_count,
+              MMU_WINDOWS / MMU_WINDOW_SIZE);
+    }
+    vm->ram = (uint8_t *)(MMU_WINDOWS + vm->index * MMU_WINDOW_SIZE);
     if (!vgic_vm_init(&vm->arch.vgic, vcpus, VGIC_MAX_SPIS, VGIC_VIRT_REGION0,
                       features.priority_bits)) {
         panic("vm %s: the interrupt controller can't serve %u vCPUs", vm->config->name, vcpus);
@@ -165,6 +169,11 @@ void arch_vm_init(struct vm *vm) {
         vgic_vcpu_init(&vm->arch.vgic, g, i, features.list_registers, features.trap_dir);
         vgic_hw_link(g, GIC_PPI_VTIMER, GIC_PPI_VTIMER);
     }
+}
+
+void arch_vm_map_ram(struct vm *vm, uint64_t offset, phys_t piece, uint64_t size) {
+    mmu_map_window((uint64_t)vm->ram + offset, piece.v, size);
+    stage2_map_ram(vm, (ipa_t){vm->ram_ipa.v + offset}, piece, size);
 }
 
 void arch_vm_reset(struct vm *vm) {

@@ -43,7 +43,7 @@ void arch_sync_guest_memory(void *start, uint64_t size) {
 static bool clean_step(struct vcpu *v) {
     uint64_t left = v->vm->ram_size - v->arch.cleaned, size = left < STEP ? left : STEP;
 
-    clean_and_invalidate(v->vm->ram_phys.v + v->arch.cleaned, size);
+    clean_and_invalidate((uint64_t)v->vm->ram + v->arch.cleaned, size);
     v->arch.cleaned += size;
     if (v->arch.cleaned < v->vm->ram_size) {
         return false;

@@ -56,10 +56,8 @@ uint64_t mem_free(void) {
     return UINT64_MAX;
 }
 
-void arch_map_ram(phys_t base, uint64_t size, bool by_page) {
-    (void)base;
-    (void)size;
-    (void)by_page;
+uint64_t mem_take_piece(uint64_t size, uint64_t align, phys_t *base) {
+    return mem_take(size, align, base) ? size : 0;
 }
 
 void fake_free(void) {

@@ -60,7 +60,7 @@ enum verdict guest_trap(struct vcpu *v);
 /* ---- tlb.c ---- */
 
 struct fake_tlb *tlb_new(void);
-void tlb_vm_init(struct vm *vm);
+void tlb_vm_init(struct vm *vm, phys_t ram);
 
 /* Page tables as a freshly loaded guest makes them, other than those of its last life. */
 void tlb_vm_loaded(struct vm *vm);

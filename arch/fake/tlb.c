@@ -40,9 +40,9 @@ struct fake_tlb *tlb_new(void) {
 
 /* ---- The tables ---- */
 
-void tlb_vm_init(struct vm *vm) {
+void tlb_vm_init(struct vm *vm, phys_t ram) {
     for (unsigned i = 0; i < FAKE_PAGES; i++) {
-        vm->arch.stage2[i] = vm->ram_phys.v / PAGE_SIZE + i;
+        vm->arch.stage2[i] = ram.v / PAGE_SIZE + i;
     }
     tlb_vm_loaded(vm);
 }

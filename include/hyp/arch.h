@@ -61,9 +61,9 @@ _Noreturn void arch_power_off(void);
 _Noreturn void arch_halt(void);
 
 /* Maps machine memory for the hypervisor's own use, writable, never executable. Boot pCPU. */
-void arch_map_ram(phys_t base, uint64_t size, bool by_page);
+void arch_map_own(phys_t base, uint64_t size);
 
-/* Takes one page, mapped by_page, away again: a guard page. Boot pCPU. */
+/* Takes one page of that away again: a guard page. Boot pCPU. */
 void arch_unmap_page(void *page);
 
 /* The serial port: false from putc when its FIFO is full; -1 from getc when nothing was typed. */
@@ -76,10 +76,16 @@ void arch_uart_tx_interrupt(bool on);
 /* ---- VMs ---- */
 
 /*
- * Prepares tables and virtual interrupt controller and maps the VM's RAM (vm->ram_*), after its vCPUs
- * exist. Boot pCPU.
+ * Prepares tables and virtual interrupt controller, after its vCPUs exist, and chooses vm->ram, where the
+ * hypervisor will see its RAM. Boot pCPU.
  */
 void arch_vm_init(struct vm *vm);
+
+/*
+ * Gives the VM a piece of machine memory as its RAM from byte `offset` on, for the guest and for the
+ * hypervisor at vm->ram + offset: blocks where alignment allows, pages elsewhere. Boot pCPU.
+ */
+void arch_vm_map_ram(struct vm *vm, uint64_t offset, phys_t piece, uint64_t size);
 
 /* Everything of the VM as after power-on, for a start or restart; no vCPU of it is on a pCPU. */
 void arch_vm_reset(struct vm *vm);

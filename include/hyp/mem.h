@@ -20,6 +20,12 @@ void mem_reserve(phys_t base, uint64_t size);
  */
 bool mem_take(uint64_t size, uint64_t align, phys_t *base);
 
+/*
+ * Takes `size` bytes if they are there in one piece, else the largest piece of whole multiples of `align`.
+ * Returns how many bytes, 0 when there is not one multiple left. Otherwise as mem_take.
+ */
+uint64_t mem_take_piece(uint64_t size, uint64_t align, phys_t *base);
+
 /* Bytes that are still free. */
 uint64_t mem_free(void);
 

@@ -31,8 +31,8 @@ struct vm {
     const struct vm_config *config;
     unsigned index;         /* 0.. in the order of machine.conf */
     struct vcpu **vcpus;    /* config->vcpus of them */
-    ipa_t ram_ipa;          /* guest RAM: one piece, machine memory behind it is one piece too */
-    phys_t ram_phys;
+    ipa_t ram_ipa;          /* guest RAM, one piece for the guest */
+    uint8_t *ram;           /* the same for the hypervisor, whatever pieces of memory are behind it */
     uint64_t ram_size;      /* bytes, multiple of PAGE_SIZE */
     struct spinlock lock;
     _Atomic uint32_t state; /* enum vm_state */
@@ -92,7 +92,7 @@ void vm_vcpu_stopped(struct vcpu *v);
 bool vm_load_step(struct vm *vm);
 
 /*
- * Machine address of `size` bytes of guest RAM at `ipa`, for the hypervisor's own use, or NULL when
+ * Where the hypervisor sees `size` bytes of guest RAM at `ipa`, or NULL when
  * they are not all RAM of this VM. Any pCPU.
  */
 void *vm_ram(const struct vm *vm, ipa_t ipa, uint64_t size);

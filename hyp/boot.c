@@ -16,6 +16,7 @@ struct pcpu *pcpus[PCPU_MAX];
 unsigned pcpu_count;
 
 static struct vm_config *vm_configs;
+static unsigned config_count;
 static struct machine_config machine;
 
 /* Reads machine.conf out of the boot archive. A fault in it is the user's: say so and stop. */
@@ -43,17 +44,18 @@ static void read_config(const struct boot_info *info) {
     }
     vm_configs = mem_alloc(count * sizeof(*vm_configs));
     config_parse(file.data, file.size, &machine, vm_configs, count, &count, &error);
-    vm_count = (unsigned)count;
+    config_count = (unsigned)count;
 }
 
 static void create_vms(const struct boot_info *info) {
-    vms = mem_alloc(vm_count * sizeof(struct vm *));
-    for (unsigned i = 0; i < vm_count; i++) {
+    vms = mem_alloc(config_count * sizeof(struct vm *));
+    for (unsigned i = 0; i < config_count; i++) {
         if (cpu_set_empty_below(&vm_configs[i].cpus, pcpu_count)) {
             panic("machine.conf: vm %s: cpus: found none of this machine's %u CPUs in the list",
                   vm_configs[i].name, pcpu_count);
         }
         vms[i] = vm_create(&vm_configs[i], i);
+        vm_count = i + 1; /* the console looks at all that there are */
         console_printf("vm %s: %u vCPUs, %lu MiB%s", vm_configs[i].name, vm_configs[i].vcpus,
                        vm_configs[i].memory >> 20, vm_configs[i].autostart ? "" : ", not started");
         const char *error = load_prepare(vms[i], info->archive, info->archive_size);
@@ -90,7 +92,7 @@ _Noreturn void boot_main(void *firmware) {
     sched_init(pcpu_count, slice);
     timer_init_cpus(pcpu_count);
     for (unsigned i = 0; i < pcpu_count; i++) {
-        pcpus[i]->last_vcpu = mem_alloc(vm_count * sizeof(struct vcpu *));
+        pcpus[i]->last_vcpu = mem_alloc(config_count * sizeof(struct vcpu *));
         pcpus[i]->armed = TIMER_NEVER;
     }
     create_vms(&info);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* All output goes line by line into one ring, and from there to the port as fast as that takes it. */
 #include "hyp/console.h"
 
 #include "core/port.h"
@@ -10,71 +9,103 @@
 #include "hyp/string.h"
 #include "hyp/vm.h"
 
-#define RING_SIZE    65536u /* power of two */
-#define ROOM_MIN     1024u  /* a guest is told to wait below this: ours and longest lines still fit */
-#define STALLED_NS   1000000000u
-#define LIMIT_LINES  20u
-#define LIMIT_PERIOD 1000000000u
+#define ROOM_MIN     512u /* a guest is told to wait below this: a longest line still fits */
+#define SECOND_NS    1000000000u
+#define LIMIT_LINES  20u /* of console_printf_limited, a second and VM */
+#define OWN_LINE_MAX 512u
 
-static struct spinlock lock; /* innermost but for scheduler and timer queues: guards all below */
-static char ring[RING_SIZE];
-static uint32_t head, tail; /* free running: bytes put in, bytes sent */
+static struct spinlock lock; /* guards all below, and all struct console_port but `line`, `used`, `last` */
+static struct console_ring own;
+static unsigned turn; /* whose line is being sent: 0 ours, i + 1 that of VM i */
 static uint64_t last_progress;
 static uint32_t lost;
+static struct console_budget own_budget;
 static bool panicking;
 
-static uint32_t room(void) {
-    return RING_SIZE - (head - tail);
+/* ---- Rings; lock held ---- */
+
+static uint32_t room(const struct console_ring *r) {
+    return CONSOLE_RING - (r->head - r->tail);
 }
 
-/* Sends what the port takes now; its interrupt brings us back for the rest. */
-static void pump(void) {
-    uint32_t before = tail;
-
-    while (tail != head && arch_uart_putc((uint8_t)ring[tail % RING_SIZE])) {
-        tail++;
-    }
-    if (tail != before) {
-        last_progress = port_clock();
-    }
-    arch_uart_tx_interrupt(tail != head);
-}
-
-static void put(char c) {
-    if (room() == 0) {
-        lost++;
-        return;
-    }
-    ring[head++ % RING_SIZE] = c;
-}
-
-static void put_text(const char *text, size_t length) {
+static void put_text(struct console_ring *r, const char *text, size_t length) {
     for (size_t i = 0; i < length; i++) {
-        if (text[i] == '\n') {
-            put('\r');
-        }
-        put(text[i]);
+        r->text[r->head++ % CONSOLE_RING] = text[i];
     }
 }
 
-static void put_string(const char *text) {
-    put_text(text, strlen(text));
+/* Prefix, text and end of line; the caller knows that there is room. */
+static void put_line(struct console_ring *r, const char *open, const char *name, const char *text,
+                     size_t length) {
+    put_text(r, open, strlen(open));
+    put_text(r, name, strlen(name));
+    put_text(r, open[0] == '[' ? "] " : ": ", 2);
+    put_text(r, text, length);
+    put_text(r, "\r\n", 2);
 }
 
-static void print_line(const char *format, va_list arguments) {
-    char text[512];
+static struct console_ring *ring_of(unsigned source) {
+    return source == 0 ? &own : &vms[source - 1]->console.ring;
+}
+
+/* The next source that has a line, from `turn` on; its own line first. False: there is none. */
+static bool find_source(void) {
+    for (unsigned i = 0; i <= vm_count; i++) {
+        unsigned source = (turn + i) % (vm_count + 1);
+        const struct console_ring *r = ring_of(source);
+        if (r->head != r->tail) {
+            turn = source;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Sends what the port takes now, a line of each in turn; its interrupt brings us back for the rest. */
+static void pump(void) {
+    bool more;
+
+    while ((more = find_source())) {
+        struct console_ring *r = ring_of(turn);
+        char c = r->text[r->tail % CONSOLE_RING];
+        if (!arch_uart_putc((uint8_t)c)) {
+            break;
+        }
+        last_progress = port_clock();
+        r->tail++;
+        if (c == '\n') {
+            turn = (turn + 1) % (vm_count + 1);
+        }
+    }
+    arch_uart_tx_interrupt(more);
+}
+
+/* Nobody has read for long: output is lost then, rather than that somebody hangs. */
+static bool stalled(void) {
+    return port_clock() - last_progress > stats_ticks(SECOND_NS);
+}
+
+/* ---- The hypervisor's own lines ---- */
+
+/* `wait`: for the port, when the ring is full. */
+static void print_line(bool wait, const char *format, va_list arguments) {
+    char text[OWN_LINE_MAX];
     size_t used = print_to_v(text, sizeof(text), format, arguments);
 
     spin_lock(&lock);
-    if (lost != 0 && room() > ROOM_MIN / 2) {
-        char note[64];
-        print_to(note, sizeof(note), "paravane: console: %u bytes lost\n", lost);
-        lost = 0;
-        put_string(note);
+    while (wait && room(&own) < used + 64 && !stalled()) {
+        pump();
     }
-    put_string("paravane: ");
-    put_text(text, used);
-    put_string("\n");
+    if (room(&own) < used + 64) {
+        lost++;
+    } else {
+        put_line(&own, "", "paravane", text, used);
+        if (lost != 0 && room(&own) > CONSOLE_RING / 2) {
+            used = print_to(text, sizeof(text), "console: %u lines or bytes lost", lost);
+            lost = 0;
+            put_line(&own, "", "paravane", text, used);
+        }
+    }
     pump();
     spin_unlock(&lock);
 }
@@ -82,104 +113,106 @@ static void print_line(const char *format, va_list arguments) {
 void console_printf(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    print_line(format, arguments);
+    print_line(true, format, arguments);
     va_end(arguments);
 }
 
-void console_printf_limited(const char *format, ...) {
-    static struct spinlock limit_lock;
-    static uint64_t period_start;
-    static unsigned printed, left_out;
+void console_printf_limited(struct vm *vm, const char *format, ...) {
+    struct console_budget *b = vm != NULL ? &vm->console.budget : &own_budget;
     unsigned report = 0;
 
-    spin_lock(&limit_lock);
+    spin_lock(&lock);
     uint64_t now = port_clock();
-    if (now - period_start > stats_ticks(LIMIT_PERIOD)) {
-        report = left_out;
-        period_start = now;
-        printed = left_out = 0;
+    if (now - b->since > stats_ticks(SECOND_NS)) {
+        report = b->left_out;
+        *b = (struct console_budget){.since = now};
     }
-    bool allowed = printed < LIMIT_LINES;
+    bool allowed = b->printed < LIMIT_LINES;
     if (allowed) {
-        printed++;
+        b->printed++;
     } else {
-        left_out++;
+        b->left_out++;
     }
-    spin_unlock(&limit_lock);
+    spin_unlock(&lock);
     if (report != 0) {
-        console_printf("(%u more messages like these were left out)", report);
+        console_printf("(%u more messages about vm %s were left out)", report,
+                       vm != NULL ? vm->config->name : "?");
     }
     if (allowed) {
         va_list arguments;
         va_start(arguments, format);
-        print_line(format, arguments);
+        print_line(false, format, arguments);
         va_end(arguments);
     }
 }
 
-/* Moves a guest's line into the ring. Lock held. */
-static void put_guest_line(struct vm *vm) {
-    put_string("[");
-    put_string(vm->config->name);
-    put_string("] ");
-    put_text(vm->line.text, vm->line.used);
-    put_string("\n");
-    vm->line.used = 0;
+/* ---- The guests' lines ---- */
+
+/*
+ * What a terminal would act on becomes a dot: control characters, and C1 ones, alone (0x80..0x9f that
+ * continue no UTF-8 character) or in their UTF-8 form (after 0xc2).
+ */
+static char harmless(uint8_t byte, uint8_t before) {
+    bool c1 = byte >= 0x80 && byte <= 0x9f && (before < 0x80 || before == 0xc2);
+    bool control = (byte < 0x20 && byte != '\t') || byte == 0x7f;
+
+    return c1 || control ? '.' : (char)byte;
 }
 
-/* Nobody has read for long: then a guest goes on and its output is lost, rather than it hangs. */
-static bool stalled(void) {
-    return port_clock() - last_progress > stats_ticks(STALLED_NS);
+/* The line into the VM's ring; false: no room. */
+static bool flush_line(struct vm *vm) {
+    struct console_port *c = &vm->console;
+    bool taken;
+
+    spin_lock(&lock);
+    taken = room(&c->ring) > ROOM_MIN;
+    if (taken) {
+        put_line(&c->ring, "[", vm->config->name, c->line, c->used);
+        pump();
+    } else if (stalled()) {
+        lost += c->used;
+        taken = true;
+    } else {
+        c->waiting = true;
+    }
+    spin_unlock(&lock);
+    if (taken) {
+        c->used = 0;
+    }
+    return taken;
 }
 
 bool console_guest_putc(struct vm *vm, uint8_t byte) {
-    struct console_line *line = &vm->line;
+    struct console_port *c = &vm->console;
 
     if (byte == '\r' || byte == 0) {
         return true; /* we end lines ourselves */
     }
-    if (byte != '\n') {
-        line->text[line->used++] = (char)byte;
-        if (line->used < CONSOLE_LINE_MAX) {
-            return true;
-        }
+    if (byte == '\n') {
+        return flush_line(vm);
     }
-    spin_lock(&lock);
-    bool taken = room() > ROOM_MIN;
-    if (!taken && stalled()) {
-        lost += line->used;
-        line->used = 0;
-        taken = true;
-    } else if (taken) {
-        put_guest_line(vm);
-        pump();
-    } else {
-        line->waiting = true;
-        if (byte != '\n') {
-            line->used--; /* not taken: it will come again */
-        }
+    if (c->used == CONSOLE_LINE_MAX && !flush_line(vm)) {
+        return false;
     }
-    spin_unlock(&lock);
-    return taken;
+    c->line[c->used++] = harmless(byte, c->last);
+    c->last = byte;
+    return true;
 }
 
 bool console_guest_room(struct vm *vm) {
     spin_lock(&lock);
-    bool free = room() > ROOM_MIN || stalled();
+    bool free = room(&vm->console.ring) > ROOM_MIN || stalled();
     if (!free) {
-        vm->line.waiting = true;
+        vm->console.waiting = true;
     }
     spin_unlock(&lock);
     return free;
 }
 
 void console_guest_flush(struct vm *vm) {
-    spin_lock(&lock);
-    if (vm->line.used != 0) {
-        put_guest_line(vm);
-        pump();
+    if (vm->console.used != 0) {
+        (void)flush_line(vm);
     }
-    spin_unlock(&lock);
 }
 
 /* Tells the VMs that wait that there is room. Their UART's lock comes before ours: not held here. */
@@ -187,9 +220,9 @@ static void tell_waiting(void) {
     for (unsigned i = 0; i < vm_count; i++) {
         struct vm *vm = vms[i];
         spin_lock(&lock);
-        bool tell = vm->line.waiting && room() > RING_SIZE / 2;
+        bool tell = vm->console.waiting && room(&vm->console.ring) > CONSOLE_RING / 2;
         if (tell) {
-            vm->line.waiting = false;
+            vm->console.waiting = false;
         }
         spin_unlock(&lock);
         if (tell) {
@@ -220,18 +253,18 @@ void console_interrupt(void) {
 
 void console_drain(void) {
     spin_lock(&lock);
-    while (tail != head && !stalled()) {
+    while (find_source() && !stalled()) {
         pump();
     }
     spin_unlock(&lock);
 }
 
 _Noreturn void panic(const char *format, ...) {
-    char text[512];
+    char text[OWN_LINE_MAX];
     va_list arguments;
 
     va_start(arguments, format);
-    print_to_v(text, sizeof(text), format, arguments);
+    size_t used = print_to_v(text, sizeof(text), format, arguments);
     va_end(arguments);
     if (__atomic_exchange_n(&panicking, true, __ATOMIC_SEQ_CST)) {
         arch_halt(); /* somebody else is at it, or we fell over ourselves */
@@ -240,10 +273,9 @@ _Noreturn void panic(const char *format, ...) {
     for (unsigned tries = 0; tries < 1000000u && !spin_trylock(&lock); tries++) {
         port_relax();
     }
-    put_string("paravane: panic: ");
-    put_string(text);
-    put_string("\n");
-    while (tail != head && !stalled()) {
+    own.tail = room(&own) < used + 64 ? own.head : own.tail; /* of all lines this one matters */
+    put_line(&own, "", "paravane: panic", text, used);
+    while (find_source() && !stalled()) {
         pump();
     }
     arch_power_off();

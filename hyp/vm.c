@@ -69,7 +69,9 @@ void vm_start(struct vm *vm) {
 static void vm_ended(struct vm *vm) {
     const char *name = vm->config->name;
 
+    spin_lock(&vm->uart.lock);
     console_guest_flush(vm);
+    spin_unlock(&vm->uart.lock);
     if (vm->end == VM_END_RESET) {
         console_printf("vm %s: reset", name);
     } else {

@@ -98,7 +98,7 @@ enum verdict devices_abort(struct vcpu *v, uint64_t esr) {
             return RESUME;
         }
     }
-    console_printf_limited("vm %s vcpu %u: external abort: pc=%lx esr=%lx address=%lx ipa=%lx",
+    console_printf_limited(v->vm, "vm %s vcpu %u: external abort: pc=%lx esr=%lx address=%lx ipa=%lx",
                            v->vm->config->name, v->index, v->arch.pc, esr, far, ipa);
     inject_abort(v, esr, far, ipa);
     return RESUME;

@@ -35,7 +35,7 @@ static void handle(unsigned intid) {
             uart_acknowledge();
             console_interrupt();
         } else {
-            console_printf_limited("interrupt %u: found no handler for it", intid);
+            console_printf_limited(NULL, "interrupt %u: found no handler for it", intid);
         }
     }
     gic_deactivate(intid);

@@ -156,7 +156,7 @@ void arch_vm_init(struct vm *vm) {
     vm->arch.gicr1_size = frames - vm->arch.gicr0_size;
     stage2_init(vm);
     if (vm->index >= MMU_WINDOWS / MMU_WINDOW_SIZE) {
-        panic("vm %s: found %u VMs, expected at most %lu", vm->config->name, vm_count,
+        panic("vm %s: found %u VMs, expected at most %lu", vm->config->name, vm->index + 1,
               MMU_WINDOWS / MMU_WINDOW_SIZE);
     }
     vm->ram = (uint8_t *)(MMU_WINDOWS + vm->index * MMU_WINDOW_SIZE);

@@ -39,7 +39,7 @@ void stage2_init(struct vm *vm) {
 
     if (vmid >= limit) {
         panic("vm %s: found %u VMs, expected at most %u (this CPU's VMIDs)", vm->config->name,
-              vm_count, limit - 1);
+              vmid, limit - 1);
     }
     vm->arch.vttbr = (uint64_t)vmid << 48 | (uint64_t)mem_alloc(PAGE_SIZE);
 }

@@ -17,7 +17,7 @@
 #define PSTATE_T32 (1ull << 5)
 
 static enum verdict undefined(struct vcpu *v, uint64_t esr) {
-    console_printf_limited("vm %s vcpu %u: undefined to the guest: pc=%lx esr=%lx",
+    console_printf_limited(v->vm, "vm %s vcpu %u: undefined to the guest: pc=%lx esr=%lx",
                            v->vm->config->name, v->index, v->arch.pc, esr);
     inject_undefined(v, esr);
     return RESUME;

@@ -2,8 +2,12 @@
 /*
  * The one physical serial port: all VMs' lines and the hypervisor's own share it, whole lines at a time.
  *
- * Lines go into a ring in memory and from there to the port as fast as it takes them, so no writer
- * waits for another. A guest's line is printed as "[NAME] line", ours as "paravane: line".
+ * Each VM has a ring in memory, the hypervisor too; the port takes lines from them in turn, as fast as it
+ * can. So no writer waits for another, and a VM that prints without pause delays nobody else's line by more
+ * than a line. A guest's line is printed as "[NAME] line", ours as "paravane: line". Control characters of a
+ * guest are replaced: it can't rewrite other lines on somebody's terminal.
+ *
+ * Lock: one for all of it, after any UART's lock, before none.
  */
 #ifndef HYP_CONSOLE_H
 #define HYP_CONSOLE_H
@@ -15,34 +19,57 @@
 struct vm;
 
 #define CONSOLE_LINE_MAX 256u
+#define CONSOLE_RING     4096u /* power of two */
 
-/* A guest's output since its last newline. */
-struct console_line {
-    uint16_t used;
-    bool waiting; /* it was told that there is no room */
-    char text[CONSOLE_LINE_MAX];
+/* Lines that wait for the port; free running counters. */
+struct console_ring {
+    uint32_t head, tail;
+    char text[CONSOLE_RING];
 };
 
-/* Prints one line of the hypervisor's own (no newline at the end). Any pCPU, any lock but ours held. */
-void console_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* How many lines of a kind were printed lately. */
+struct console_budget {
+    uint64_t since;
+    unsigned printed, left_out;
+};
 
-/* As console_printf, but at most 20 lines a second of all of these; says how many were left out. */
-void console_printf_limited(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A VM's output. */
+struct console_port {
+    struct console_ring ring;
+    struct console_budget budget; /* of our lines about it */
+    bool waiting;                 /* it was told that there is no room */
+    uint8_t last;                 /* the byte before */
+    uint16_t used;                /* of the line that has no newline yet */
+    char line[CONSOLE_LINE_MAX];
+};
 
 /*
- * One byte of a VM's output. False: the ring is full, the byte was not taken and vpl011_tx_room will be
+ * Prints one line of the hypervisor's own (no newline at the end). Waits for the port when the ring is full,
+ * unless that takes nothing for a second: then lines are lost, and counted. Any pCPU, any lock but ours held.
+ */
+void console_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * The same for what a VM (NULL: nobody in particular) can cause as often as it likes: at most 20 lines a
+ * second about each VM, and none when the ring is full; says how many were left out.
+ */
+void console_printf_limited(struct vm *vm, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/*
+ * One byte of a VM's output. False: its ring is full, the byte was not taken and vpl011_tx_room will be
  * called later. A line is printed when its newline comes, when it is as long as the buffer, or at
  * console_flush_guest. On any pCPU; calls for one VM must not overlap.
  */
 bool console_guest_putc(struct vm *vm, uint8_t byte);
 
-/* Whether console_guest_putc would take a byte now. */
+/* Whether console_guest_putc would take a byte now. Any pCPU. */
 bool console_guest_room(struct vm *vm);
 
-/* Prints what the VM has written of an unfinished line. */
+/* Prints what the VM has written of an unfinished line. The VM's uart lock held. */
 void console_guest_flush(struct vm *vm);
 
-/* Moves bytes from the ring to the port, and typed ones to the VM in focus. From the port's interrupt. */
+/* Moves bytes from the rings to the port, and typed ones to a VM. From the port's interrupt, no locks held. */
 void console_interrupt(void);
 
 /* Waits until all is out: for the end of the machine and for panic. */

@@ -38,7 +38,7 @@ struct vm {
     _Atomic uint32_t state; /* enum vm_state */
     enum vm_end end;
     const char *crash;      /* what happened, for VM_END_CRASH */
-    struct console_line line; /* output that is not yet a whole line */
+    struct console_port console; /* what it prints */
     unsigned alive;         /* vCPUs that are not yet out, while STOPPING */
     struct load_job load;   /* scrubbing and loading, in small steps */
     struct vpl011 uart;

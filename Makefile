@@ -17,6 +17,7 @@ Q := $(if $(V),,@)
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SUFFIXES:
+.SECONDARY:
 
 .PHONY: all help setup hyp guest clean force
 all: hyp guest build/paravane
@@ -44,7 +45,7 @@ help:
 ifeq ($(filter clean help setup,$(MAKECMDGOALS)),)
 include $(CACHE)/env.mk
 endif
-ifeq ($(findstring -j,$(MAKEFLAGS)),)
+ifeq ($(MAKELEVEL)$(findstring -j,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(JOBS)
 endif
 

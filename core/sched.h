@@ -6,9 +6,9 @@
  * RUNNABLE | BLOCKED | OFF. Time in each state is added up at each change and never sampled, so the
  * four times add up to the time since sched_entity_init() exactly.
  *
- * Locks: one per pCPU queue, taken inside; never more than one at a time except when an entity moves
- * between queues (lower pCPU number first). No function here may be called with a queue lock held.
- * All functions may be called with interrupts masked and from any pCPU unless stated.
+ * Locks: one per pCPU queue, taken inside; never more than one at a time except when an entity
+ * moves between queues (lower pCPU number first). No function here may be called with a queue lock
+ * held. All functions may be called with interrupts masked and from any pCPU unless stated.
  */
 #ifndef CORE_SCHED_H
 #define CORE_SCHED_H
@@ -23,7 +23,8 @@
 
 enum run_state { RUN_OFF, RUN_BLOCKED, RUN_RUNNABLE, RUN_RUNNING, RUN_STATES };
 
-/* One vCPU as the scheduler sees it. The fields belong to sched.c; others read through functions. */
+/* One vCPU as the scheduler sees it. The fields belong to sched.c; others read through functions.
+ */
 struct sched_entity {
     struct sched_entity *next, *prev; /* place in its pCPU's queue, sorted by vtime */
     uint64_t vtime;                   /* run time in ticks scaled by DEFAULT_WEIGHT / weight */
@@ -40,7 +41,7 @@ struct sched_entity {
     uint16_t last_cpu;                /* pCPU it was last brought onto */
     uint8_t state;                    /* enum run_state */
     bool wake_pending;                /* a wake came while it was RUNNING */
-    bool on_cpu;                      /* its registers are still on `cpu`: nobody else may take it */
+    bool on_cpu; /* its registers are still on `cpu`: nobody else may take it */
 };
 
 /*
@@ -77,14 +78,14 @@ void sched_block_prepare(struct sched_entity *e);
 
 /*
  * The one way to change who runs on pCPU `cpu`; called on that pCPU only.
- * `prev` (may be NULL) is the entity that ran there and now is `prev_state`: RUN_RUNNABLE (its slice
- * ended, or somebody better came), RUN_BLOCKED or RUN_OFF. With `wake_pending` set a BLOCKED or OFF
- * one becomes RUNNABLE instead. Returns the entity that runs here from now on (its state is RUNNING; may
- * be prev again, and its wake_pending is then cleared), or NULL: nothing to do, the pCPU counts as
- * idle until it calls again. An idle pCPU and one whose slice ended look at the other queues and take
- * an entity that waits there when that is fair (see sched.c).
- * If the result is not prev, the caller saves prev's registers and then calls sched_released(prev),
- * before it enters the new one.
+ * `prev` (may be NULL) is the entity that ran there and now is `prev_state`: RUN_RUNNABLE (its
+ * slice ended, or somebody better came), RUN_BLOCKED or RUN_OFF. With `wake_pending` set a BLOCKED
+ * or OFF one becomes RUNNABLE instead. Returns the entity that runs here from now on (its state is
+ * RUNNING; may be prev again, and its wake_pending is then cleared), or NULL: nothing to do, the
+ * pCPU counts as idle until it calls again. An idle pCPU and one whose slice ended look at the
+ * other queues and take an entity that waits there when that is fair (see sched.c). If the result
+ * is not prev, the caller saves prev's registers and then calls sched_released(prev), before it
+ * enters the new one.
  */
 struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev, enum run_state prev_state);
 

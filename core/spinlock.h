@@ -19,7 +19,8 @@ struct spinlock {
     uint32_t owner; /* the ticket that may go in */
 };
 
-#define SPINLOCK_INIT { 0, 0 }
+#define SPINLOCK_INIT                                                                              \
+    { 0, 0 }
 
 /* Make `lock` free. Before any other CPU can see it. Never fails. */
 static inline void spin_init(struct spinlock *lock) {

@@ -14,7 +14,8 @@
 #define LIMIT_LINES  20u /* of console_printf_limited, a second and VM */
 #define OWN_LINE_MAX 512u
 
-static struct spinlock lock; /* guards all below, and all struct console_port but `line`, `used`, `last` */
+static struct spinlock
+    lock; /* guards all below, and all struct console_port but `line`, `used`, `last` */
 static struct console_ring own;
 static unsigned turn; /* whose line is being sent: 0 ours, i + 1 that of VM i */
 static uint64_t last_progress;
@@ -61,7 +62,8 @@ static bool find_source(void) {
     return false;
 }
 
-/* Sends what the port takes now, a line of each in turn; its interrupt brings us back for the rest. */
+/* Sends what the port takes now, a line of each in turn; its interrupt brings us back for the rest.
+ */
 static void pump(void) {
     bool more;
 
@@ -149,8 +151,8 @@ void console_printf_limited(struct vm *vm, const char *format, ...) {
 /* ---- The guests' lines ---- */
 
 /*
- * What a terminal would act on becomes a dot: control characters, and C1 ones, alone (0x80..0x9f that
- * continue no UTF-8 character) or in their UTF-8 form (after 0xc2).
+ * What a terminal would act on becomes a dot: control characters, and C1 ones, alone (0x80..0x9f
+ * that continue no UTF-8 character) or in their UTF-8 form (after 0xc2).
  */
 static char harmless(uint8_t byte, uint8_t before) {
     bool c1 = byte >= 0x80 && byte <= 0x9f && (before < 0x80 || before == 0xc2);
@@ -215,7 +217,8 @@ void console_guest_flush(struct vm *vm) {
     }
 }
 
-/* Tells the VMs that wait that there is room. Their UART's lock comes before ours: not held here. */
+/* Tells the VMs that wait that there is room. Their UART's lock comes before ours: not held here.
+ */
 static void tell_waiting(void) {
     for (unsigned i = 0; i < vm_count; i++) {
         struct vm *vm = vms[i];
@@ -236,7 +239,8 @@ static void receive(void) {
     for (int c = arch_uart_getc(); c >= 0; c = arch_uart_getc()) {
         for (unsigned i = 0; i < vm_count; i++) {
             if (atomic_load(&vms[i]->state) == VM_RUNNING) {
-                (void)vpl011_receive(vms[i], (uint8_t)c); /* a full FIFO loses bytes, as on a wire */
+                (void)vpl011_receive(vms[i],
+                                     (uint8_t)c); /* a full FIFO loses bytes, as on a wire */
                 break;
             }
         }

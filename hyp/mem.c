@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A sorted list of free ranges of machine memory, and a small allocator for ourselves on top of it. */
+/* A sorted list of free ranges of machine memory, and a small allocator for ourselves on top of it.
+ */
 #include "hyp/mem.h"
 
 #include "hyp/arch.h"

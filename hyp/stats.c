@@ -7,10 +7,9 @@
 #include "hyp/vm.h"
 
 static const char *const exit_names[EXIT_REASONS] = {
-    [EXIT_WFI] = "wfi",       [EXIT_WFE] = "wfe",       [EXIT_HVC] = "hvc",
-    [EXIT_SMC] = "smc",       [EXIT_SYSREG] = "sysreg", [EXIT_MMIO] = "mmio",
-    [EXIT_IRQ] = "irq",       [EXIT_ABORT] = "abort",   [EXIT_SETWAY] = "setway",
-    [EXIT_OTHER] = "other",
+    [EXIT_WFI] = "wfi",       [EXIT_WFE] = "wfe",     [EXIT_HVC] = "hvc", [EXIT_SMC] = "smc",
+    [EXIT_SYSREG] = "sysreg", [EXIT_MMIO] = "mmio",   [EXIT_IRQ] = "irq", [EXIT_ABORT] = "abort",
+    [EXIT_SETWAY] = "setway", [EXIT_OTHER] = "other",
 };
 
 uint64_t stats_ns(uint64_t ticks) {

@@ -22,7 +22,8 @@ static void give_memory(struct vm *vm) {
     for (uint64_t done = 0; done < vm->ram_size; done += size) {
         size = mem_take_piece(vm->ram_size - done, BLOCK_SIZE, &piece);
         if (size == 0) {
-            panic("vm %s: memory: found %lu MiB free in the machine, expected %lu MiB in blocks of 2 MiB",
+            panic("vm %s: memory: found %lu MiB free in the machine, expected %lu MiB in blocks of "
+                  "2 MiB",
                   vm->config->name, free >> 20, vm->ram_size >> 20);
         }
         arch_vm_map_ram(vm, done, piece, size);

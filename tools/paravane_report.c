@@ -130,7 +130,8 @@ static void read_vm_event(struct report *r, const char *text) {
     if (event == NULL || n == 0 || memchr(text, ' ', n) != NULL) {
         return;
     }
-    struct vm_lines *vm = vm_named(r, text, n); /* at boot each is named, in the order of the description */
+    struct vm_lines *vm =
+        vm_named(r, text, n); /* at boot each is named, in the order of the description */
     if (strcmp(event, "off") == 0) {
         vm->end = "off";
     } else if (strcmp(event, "reset") == 0) {

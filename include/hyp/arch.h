@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The contract between hyp/ and an architecture (arch/arm64, arch/x86_64, and arch/fake for tests).
- * All functions are called with interrupts masked. "On its pCPU" means: on the pCPU that runs the vCPU
- * now. None of them may sleep; none fails unless it says so.
+ * All functions are called with interrupts masked. "On its pCPU" means: on the pCPU that runs the
+ * vCPU now. None of them may sleep; none fails unless it says so.
  */
 #ifndef HYP_ARCH_H
 #define HYP_ARCH_H
@@ -28,8 +28,9 @@ struct boot_info {
 uint64_t arch_clock_hz(void);
 
 /*
- * What must be known before memory is given out: finds RAM (mem_add, mem_reserve), the pCPUs, the boot
- * archive, console and interrupt controller. `firmware` is what the boot loader passed. Boot pCPU, once.
+ * What must be known before memory is given out: finds RAM (mem_add, mem_reserve), the pCPUs, the
+ * boot archive, console and interrupt controller. `firmware` is what the boot loader passed. Boot
+ * pCPU, once.
  */
 void arch_boot_init(void *firmware, struct boot_info *info);
 
@@ -76,14 +77,14 @@ void arch_uart_tx_interrupt(bool on);
 /* ---- VMs ---- */
 
 /*
- * Prepares tables and virtual interrupt controller, after its vCPUs exist, and chooses vm->ram, where the
- * hypervisor will see its RAM. Boot pCPU.
+ * Prepares tables and virtual interrupt controller, after its vCPUs exist, and chooses vm->ram,
+ * where the hypervisor will see its RAM. Boot pCPU.
  */
 void arch_vm_init(struct vm *vm);
 
 /*
- * Gives the VM a piece of machine memory as its RAM from byte `offset` on, for the guest and for the
- * hypervisor at vm->ram + offset: blocks where alignment allows, pages elsewhere. Boot pCPU.
+ * Gives the VM a piece of machine memory as its RAM from byte `offset` on, for the guest and for
+ * the hypervisor at vm->ram + offset: blocks where alignment allows, pages elsewhere. Boot pCPU.
  */
 void arch_vm_map_ram(struct vm *vm, uint64_t offset, phys_t piece, uint64_t size);
 
@@ -112,7 +113,8 @@ void arch_vm_uart_line(struct vm *vm, bool level);
 void arch_tlb_flush_vm(struct vm *vm);
 
 /*
- * Forgets, on this pCPU only, the translations that the guest's own tables made (stage 1) for this VM.
+ * Forgets, on this pCPU only, the translations that the guest's own tables made (stage 1) for this
+ * VM.
  */
 void arch_tlb_flush_local(struct vm *vm);
 
@@ -137,8 +139,8 @@ void arch_vcpu_quiesce(struct vcpu *v);
 void arch_vcpu_save(struct vcpu *v);
 
 /*
- * Acts on REQUEST_IRQ, REQUEST_IRQ_SYNC and REQUEST_TIMER, which were just taken from v->requests; the
- * vCPU is loaded. On its pCPU.
+ * Acts on REQUEST_IRQ, REQUEST_IRQ_SYNC and REQUEST_TIMER, which were just taken from v->requests;
+ * the vCPU is loaded. On its pCPU.
  */
 void arch_vcpu_requests(struct vcpu *v, uint32_t requests);
 
@@ -146,8 +148,8 @@ void arch_vcpu_requests(struct vcpu *v, uint32_t requests);
 bool arch_vcpu_pending(struct vcpu *v);
 
 /*
- * When a vCPU that is off the CPU must be woken for its own timers, in ticks of the clock; TIMER_NEVER
- * if never. On its pCPU; `blocked`: whether it waits for an interrupt.
+ * When a vCPU that is off the CPU must be woken for its own timers, in ticks of the clock;
+ * TIMER_NEVER if never. On its pCPU; `blocked`: whether it waits for an interrupt.
  */
 uint64_t arch_vcpu_deadline(struct vcpu *v, bool blocked);
 

@@ -4,7 +4,8 @@
 
 struct pcpu;
 
-/* Where the boot pCPU comes from the architecture's entry code; `firmware` as the loader passed it. */
+/* Where the boot pCPU comes from the architecture's entry code; `firmware` as the loader passed it.
+ */
 _Noreturn void boot_main(void *firmware);
 
 /* What each pCPU does when it is up. On that pCPU. */

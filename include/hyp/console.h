@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one physical serial port: all VMs' lines and the hypervisor's own share it, whole lines at a time.
+ * The one physical serial port: all VMs' lines and the hypervisor's own share it, whole lines at a
+ * time.
  *
- * Each VM has a ring in memory, the hypervisor too; the port takes lines from them in turn, as fast as it
- * can. So no writer waits for another, and a VM that prints without pause delays nobody else's line by more
- * than a line. A guest's line is printed as "[NAME] line", ours as "paravane: line". Control characters of a
- * guest are replaced: it can't rewrite other lines on somebody's terminal.
+ * Each VM has a ring in memory, the hypervisor too; the port takes lines from them in turn, as fast
+ * as it can. So no writer waits for another, and a VM that prints without pause delays nobody
+ * else's line by more than a line. A guest's line is printed as "[NAME] line", ours as "paravane:
+ * line". Control characters of a guest are replaced: it can't rewrite other lines on somebody's
+ * terminal.
  *
  * Lock: one for all of it, after any UART's lock, before none.
  */
@@ -44,22 +46,23 @@ struct console_port {
 };
 
 /*
- * Prints one line of the hypervisor's own (no newline at the end). Waits for the port when the ring is full,
- * unless that takes nothing for a second: then lines are lost, and counted. Any pCPU, any lock but ours held.
+ * Prints one line of the hypervisor's own (no newline at the end). Waits for the port when the ring
+ * is full, unless that takes nothing for a second: then lines are lost, and counted. Any pCPU, any
+ * lock but ours held.
  */
 void console_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * The same for what a VM (NULL: nobody in particular) can cause as often as it likes: at most 20 lines a
- * second about each VM, and none when the ring is full; says how many were left out.
+ * The same for what a VM (NULL: nobody in particular) can cause as often as it likes: at most 20
+ * lines a second about each VM, and none when the ring is full; says how many were left out.
  */
 void console_printf_limited(struct vm *vm, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * One byte of a VM's output. False: its ring is full, the byte was not taken and vpl011_tx_room will be
- * called later. A line is printed when its newline comes, when it is as long as the buffer, or at
- * console_flush_guest. On any pCPU; calls for one VM must not overlap.
+ * One byte of a VM's output. False: its ring is full, the byte was not taken and vpl011_tx_room
+ * will be called later. A line is printed when its newline comes, when it is as long as the buffer,
+ * or at console_flush_guest. On any pCPU; calls for one VM must not overlap.
  */
 bool console_guest_putc(struct vm *vm, uint8_t byte);
 
@@ -69,7 +72,8 @@ bool console_guest_room(struct vm *vm);
 /* Prints what the VM has written of an unfinished line. The VM's uart lock held. */
 void console_guest_flush(struct vm *vm);
 
-/* Moves bytes from the rings to the port, and typed ones to a VM. From the port's interrupt, no locks held. */
+/* Moves bytes from the rings to the port, and typed ones to a VM. From the port's interrupt, no
+ * locks held. */
 void console_interrupt(void);
 
 /* Waits until all is out: for the end of the machine and for panic. */

@@ -21,8 +21,8 @@ void mem_reserve(phys_t base, uint64_t size);
 bool mem_take(uint64_t size, uint64_t align, phys_t *base);
 
 /*
- * Takes `size` bytes if they are there in one piece, else the largest piece of whole multiples of `align`.
- * Returns how many bytes, 0 when there is not one multiple left. Otherwise as mem_take.
+ * Takes `size` bytes if they are there in one piece, else the largest piece of whole multiples of
+ * `align`. Returns how many bytes, 0 when there is not one multiple left. Otherwise as mem_take.
  */
 uint64_t mem_take_piece(uint64_t size, uint64_t align, phys_t *base);
 
@@ -30,8 +30,9 @@ uint64_t mem_take_piece(uint64_t size, uint64_t align, phys_t *base);
 uint64_t mem_free(void);
 
 /*
- * `size` bytes of zeroed memory for the hypervisor itself, mapped writable, aligned to 64 bytes (or to a
- * page for sizes of a page and more). Panics when there is none: only called while the machine boots.
+ * `size` bytes of zeroed memory for the hypervisor itself, mapped writable, aligned to 64 bytes (or
+ * to a page for sizes of a page and more). Panics when there is none: only called while the machine
+ * boots.
  */
 void *mem_alloc(uint64_t size);
 

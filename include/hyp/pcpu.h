@@ -10,12 +10,12 @@ struct vcpu;
 struct vm;
 
 struct pcpu {
-    struct vcpu *current;     /* the vCPU that runs here, NULL when idle; entry.S reads it: first */
-    void *stack_top;          /* entry.S */
-    unsigned index;           /* 0.. */
-    struct vcpu *loaded;      /* whose registers are here and not in memory, or NULL */
-    struct vcpu **last_vcpu;  /* per VM: its vCPU that ran here last, NULL when none did */
-    uint64_t armed;           /* what the hardware timer is set to, ticks */
+    struct vcpu *current;    /* the vCPU that runs here, NULL when idle; entry.S reads it: first */
+    void *stack_top;         /* entry.S */
+    unsigned index;          /* 0.. */
+    struct vcpu *loaded;     /* whose registers are here and not in memory, or NULL */
+    struct vcpu **last_vcpu; /* per VM: its vCPU that ran here last, NULL when none did */
+    uint64_t armed;          /* what the hardware timer is set to, ticks */
     struct arch_pcpu arch;
 };
 

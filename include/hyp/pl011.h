@@ -20,8 +20,8 @@ struct vpl011 {
     uint8_t rx[VPL011_FIFO];
     unsigned rx_head, rx_count;
     /*
-     * Bytes that the console had no room for. As deep as the hardware's FIFO: a driver may write as many
-     * as fit above the trigger level without a look at TXFF, and Linux does.
+     * Bytes that the console had no room for. As deep as the hardware's FIFO: a driver may write as
+     * many as fit above the trigger level without a look at TXFF, and Linux does.
      */
     uint8_t tx[VPL011_FIFO];
     unsigned tx_head, tx_count;
@@ -32,9 +32,9 @@ struct vpl011 {
 void vpl011_reset(struct vm *vm);
 
 /*
- * An access at byte `offset` of the 4 KiB register page, 1, 2, 4 or 8 bytes wide. Reserved offsets and
- * odd widths read as zero and ignore writes, as QEMU's model does. Takes uart->lock; on the accessing
- * vCPU's pCPU. Output goes to console_guest_putc().
+ * An access at byte `offset` of the 4 KiB register page, 1, 2, 4 or 8 bytes wide. Reserved offsets
+ * and odd widths read as zero and ignore writes, as QEMU's model does. Takes uart->lock; on the
+ * accessing vCPU's pCPU. Output goes to console_guest_putc().
  */
 uint64_t vpl011_read(struct vm *vm, uint32_t offset, unsigned width);
 void vpl011_write(struct vm *vm, uint32_t offset, unsigned width, uint64_t value);

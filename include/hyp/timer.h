@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Software timers: per pCPU a queue sorted by deadline. The pCPU's own hardware timer is armed for the
- * first of them or for the end of the running vCPU's slice, whatever comes first.
+ * Software timers: per pCPU a queue sorted by deadline. The pCPU's own hardware timer is armed for
+ * the first of them or for the end of the running vCPU's slice, whatever comes first.
  *
  * Locks: one per pCPU queue, innermost of all; handlers run without it.
  */
@@ -24,9 +24,9 @@ struct timer {
 void timer_init(struct timer *t, void (*fire)(struct timer *));
 
 /*
- * Sets the timer to `deadline` on this pCPU's queue, or takes it out for TIMER_NEVER. A deadline in the
- * past fires at this pCPU's next timer_run. Only the pCPU that runs the timer's vCPU, or holds it
- * otherwise, may call this.
+ * Sets the timer to `deadline` on this pCPU's queue, or takes it out for TIMER_NEVER. A deadline in
+ * the past fires at this pCPU's next timer_run. Only the pCPU that runs the timer's vCPU, or holds
+ * it otherwise, may call this.
  */
 void timer_set(struct timer *t, uint64_t deadline);
 

@@ -22,10 +22,10 @@ typedef struct {
 
 /* What a trap handler tells the trap loop; never what a guest gets back. */
 enum verdict {
-    RESUME,        /* go on where the guest's PC stands now */
-    BLOCK,         /* the vCPU waits for an interrupt */
-    YIELD,         /* somebody else may run; the vCPU stays runnable */
-    POWER_DOWN,    /* the vCPU is off from now on */
+    RESUME,     /* go on where the guest's PC stands now */
+    BLOCK,      /* the vCPU waits for an interrupt */
+    YIELD,      /* somebody else may run; the vCPU stays runnable */
+    POWER_DOWN, /* the vCPU is off from now on */
 };
 
 #endif

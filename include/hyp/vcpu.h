@@ -49,7 +49,7 @@ struct vcpu {
     uint64_t start_pc;         /* where and with what argument to start: valid in ON_PENDING */
     uint64_t start_arg;
     struct timer timer; /* wakes it for its own timers while the hardware can't */
-    bool on_pcpu;           /* interrupts and timers are in a pCPU too; changed by that pCPU only */
+    bool on_pcpu;       /* interrupts and timers are in a pCPU too; changed by that pCPU only */
     uint64_t exits[EXIT_REASONS];
     uint64_t sibling_flushes; /* entries that had to flush what a sibling left */
     uint64_t sibling_skips;   /* entries on which that was provably needless */
@@ -69,19 +69,20 @@ static inline struct vcpu *vcpu_of_arch(struct arch_vcpu *a) {
 void vcpu_init(struct vcpu *v, struct vm *vm, unsigned index);
 
 /*
- * Asks vCPU `v` for `request` (REQUEST_*): it sees it before it next enters its guest, and if it runs
- * on another pCPU that pCPU is kicked. Does not wake a blocked one. Any pCPU, any lock held.
+ * Asks vCPU `v` for `request` (REQUEST_*): it sees it before it next enters its guest, and if it
+ * runs on another pCPU that pCPU is kicked. Does not wake a blocked one. Any pCPU, any lock held.
  */
 void vcpu_request(struct vcpu *v, uint32_t request);
 
 /*
- * The same, and a blocked vCPU becomes runnable; one that is off stays off. Any pCPU, no queue lock held.
+ * The same, and a blocked vCPU becomes runnable; one that is off stays off. Any pCPU, no queue lock
+ * held.
  */
 void vcpu_request_and_wake(struct vcpu *v, uint32_t request);
 
 /*
- * Sets the software timer for what the vCPU's own timers need now (arch_vcpu_deadline). On the pCPU that
- * runs it.
+ * Sets the software timer for what the vCPU's own timers need now (arch_vcpu_deadline). On the pCPU
+ * that runs it.
  */
 void vcpu_timer_update(struct vcpu *v, bool blocked);
 

@@ -2,8 +2,8 @@
 /*
  * One virtual machine and its life: OFF -> LOADING -> RUNNING -> STOPPING -> OFF or LOADING.
  *
- * Locks: vm->lock guards state, power of the vCPUs and the reason for the end. Order: vm->lock before
- * any scheduler queue, interrupt controller or console lock.
+ * Locks: vm->lock guards state, power of the vCPUs and the reason for the end. Order: vm->lock
+ * before any scheduler queue, interrupt controller or console lock.
  */
 #ifndef HYP_VM_H
 #define HYP_VM_H
@@ -29,24 +29,24 @@ enum vm_end { VM_END_NONE, VM_END_OFF, VM_END_RESET, VM_END_CRASH };
 struct vm {
     struct arch_vm arch;
     const struct vm_config *config;
-    unsigned index;         /* 0.. in the order of machine.conf */
-    struct vcpu **vcpus;    /* config->vcpus of them */
-    ipa_t ram_ipa;          /* guest RAM, one piece for the guest */
-    uint8_t *ram;           /* the same for the hypervisor, whatever pieces of memory are behind it */
-    uint64_t ram_size;      /* bytes, multiple of PAGE_SIZE */
+    unsigned index;      /* 0.. in the order of machine.conf */
+    struct vcpu **vcpus; /* config->vcpus of them */
+    ipa_t ram_ipa;       /* guest RAM, one piece for the guest */
+    uint8_t *ram;        /* the same for the hypervisor, whatever pieces of memory are behind it */
+    uint64_t ram_size;   /* bytes, multiple of PAGE_SIZE */
     struct spinlock lock;
     _Atomic uint32_t state; /* enum vm_state */
     enum vm_end end;
-    const char *crash;      /* what happened, for VM_END_CRASH */
+    const char *crash;           /* what happened, for VM_END_CRASH */
     struct console_port console; /* what it prints */
-    unsigned alive;         /* vCPUs that are not yet out, while STOPPING */
-    struct load_job load;   /* scrubbing and loading, in small steps */
+    unsigned alive;              /* vCPUs that are not yet out, while STOPPING */
+    struct load_job load;        /* scrubbing and loading, in small steps */
     struct vpl011 uart;
 };
 
 /*
- * Creates the VM `config` with memory, tables and vCPUs, all of them off. Boot pCPU only. Panics with
- * a message when the machine has too little memory: nothing runs yet.
+ * Creates the VM `config` with memory, tables and vCPUs, all of them off. Boot pCPU only. Panics
+ * with a message when the machine has too little memory: nothing runs yet.
  */
 struct vm *vm_create(const struct vm_config *config, unsigned index);
 
@@ -57,14 +57,14 @@ extern _Atomic unsigned vms_running;
 void vm_start(struct vm *vm);
 
 /*
- * Ends a VM: each vCPU leaves at its next exit, which is made to come at once. Only the first reason
- * counts; a second call changes nothing. Any pCPU, vm->lock not held.
+ * Ends a VM: each vCPU leaves at its next exit, which is made to come at once. Only the first
+ * reason counts; a second call changes nothing. Any pCPU, vm->lock not held.
  */
 void vm_stop(struct vm *vm, enum vm_end reason);
 
 /*
- * Stops `v`'s VM because of what that vCPU did, with a report on the console: the reason, PC, ESR, FAR
- * and registers. On the pCPU that runs v; v must not enter its guest again (return POWER_DOWN).
+ * Stops `v`'s VM because of what that vCPU did, with a report on the console: the reason, PC, ESR,
+ * FAR and registers. On the pCPU that runs v; v must not enter its guest again (return POWER_DOWN).
  */
 void vm_crash(struct vcpu *v, const char *reason);
 
@@ -77,8 +77,8 @@ int vm_vcpu_on(struct vcpu *target, uint64_t pc, uint64_t arg);
 void vm_vcpu_off(struct vcpu *v);
 
 /*
- * A vCPU that is ON_PENDING begins: resets its registers, ON from now on. False when it is not (any more)
- * to start. On the pCPU that picked it.
+ * A vCPU that is ON_PENDING begins: resets its registers, ON from now on. False when it is not (any
+ * more) to start. On the pCPU that picked it.
  */
 bool vm_vcpu_started(struct vcpu *v);
 
@@ -86,8 +86,8 @@ bool vm_vcpu_started(struct vcpu *v);
 void vm_vcpu_stopped(struct vcpu *v);
 
 /*
- * One step of filling, or of cleaning up, the memory of a LOADING VM. True when that is finished: then
- * vCPU 0 is to be started, or the VM is OFF. On the pCPU that has vCPU 0.
+ * One step of filling, or of cleaning up, the memory of a LOADING VM. True when that is finished:
+ * then vCPU 0 is to be started, or the VM is OFF. On the pCPU that has vCPU 0.
  */
 bool vm_load_step(struct vm *vm);
 

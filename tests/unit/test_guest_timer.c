@@ -34,6 +34,7 @@ void vgic_set_level(struct vgic_vcpu *v, unsigned intid, bool level) {
     assert_int_equal(intid, 30);
     rises += level && !line;
     line = level;
+    v->own.line = level ? 1u << 30 : 0;
 }
 
 void vcpu_timer_update(struct vcpu *v, bool blocked) {

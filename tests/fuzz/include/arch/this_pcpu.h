@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* In place of arch/arm64's: the targets have one pCPU. */
+#ifndef ARCH_THIS_PCPU_H
+#define ARCH_THIS_PCPU_H
+
+#include <stddef.h>
+
+struct pcpu;
+
+static inline struct pcpu *this_pcpu(void) {
+    return NULL;
+}
+
+#endif

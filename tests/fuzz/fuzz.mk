@@ -26,7 +26,7 @@ FUZZ_LIB_-lfdt := $(LIBFDT_NAMES:%=build/fuzz/obj/lib/%.o)
 FUZZ_LIB_-lz := $(ZLIB_NAMES:%=build/fuzz/obj/lib/z_%.o)
 FUZZ_LIB_CFLAGS := -isystem $(LIBFDT_SRC) -isystem $(ZLIB_SRC) -DZ_SOLO
 FUZZ_LIB_BUILD = $(FUZZ_CC) -std=gnu11 -O1 -g $(FUZZ_SANITIZE) $(FUZZ_LIB_CFLAGS) -DHAVE_MEMCPY \
-	-DZ_U4=unsigned -DZ_U8='unsigned long' -include string.h -w -c -o $@ $<
+	-fno-sanitize=alignment -DZ_U4=unsigned -DZ_U8='unsigned long' -include string.h -w -c -o $@ $<
 $(FUZZ_LIB_-lfdt): build/fuzz/obj/lib/%.o: $(LIBFDT_SRC)/%.c
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_LIB_BUILD)

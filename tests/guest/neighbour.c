@@ -168,9 +168,29 @@ static void probe(void) {
     alone = ticks_to_us(gap) < GAP_US ? alone + 1 : 0;
 }
 
+/* Where instructions are counted the same work takes the same time, and only there are times exact.
+ */
+static bool deterministic(void) {
+    uint64_t took[16], least = ~0ul;
+    unsigned same = 0;
+
+    for (unsigned i = 0; i < ARRAY_SIZE(took); i++) {
+        uint64_t start = counter();
+
+        for (unsigned n = 0; n < 20000; n++)
+            __asm__ volatile("");
+        took[i] = counter() - start;
+        least = took[i] < least ? took[i] : least;
+    }
+    for (unsigned i = 0; i < ARRAY_SIZE(took); i++)
+        same += took[i] <= least + 1;
+    return same > ARRAY_SIZE(took) / 2;
+}
+
 void test_main(void) {
-    uint64_t end = counter() + us_to_ticks(bootarg("for_us", 60000000));
+    uint64_t end = counter() + us_to_ticks(bootarg("for_us", 30000000));
     uint64_t enough = bootarg("alone", 4);
+    bool exact = deterministic();
 
     gic_init();
     gic_cpu_init();
@@ -204,6 +224,10 @@ void test_main(void) {
     check_eq("neighbour-fp", wrong_fp, 0);
     check_eq("neighbour-sgis", wrong_sgis, 0);
     check_eq("neighbour-serrors-and-spurious", irqs[0].spurious > rounds, 0);
+    if (!exact) {
+        tap_skip("neighbour-late-us", "real time: the machine may be busy with other things");
+        return;
+    }
     check_range("neighbour-late-us", ticks_to_us(late_max), 0, bootarg("late_us", 20000));
-    check_true("neighbour-outlived-the-other", alone >= enough || bootarg("for_us", 0) != 0);
+    check_true("neighbour-outlived-the-other", alone >= enough);
 }

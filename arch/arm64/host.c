@@ -30,12 +30,6 @@ static struct {
     unsigned memories, reserveds, cpu_count;
 } found;
 
-/* A node that is there for others (the secure world, say) has a status other than "okay". */
-static bool usable(int node) {
-    const char *status = fdt_getprop(tree, node, "status", NULL);
-    return status == NULL || strcmp(status, "okay") == 0 || strcmp(status, "ok") == 0;
-}
-
 /* `cells` 32-bit cells at p as one number. */
 static uint64_t read_cells(const fdt32_t *p, int cells) {
     uint64_t value = 0;
@@ -60,8 +54,26 @@ static bool read_reg(const struct node *node, unsigned index, uint64_t *base, ui
     return true;
 }
 
-static bool is_compatible(const char *list, int length, const char *wanted) {
-    return list != NULL && fdt_stringlist_contains(list, length, wanted) != 0;
+/* What a node says of itself, as far as we want to know. */
+struct properties {
+    const char *name;   /* the node's */
+    const char *parent; /* its parent's name */
+    const char *compatible, *type, *status;
+    int compatible_length;
+};
+
+/* A node that is there for others (the secure world, say) has a status other than "okay". */
+static bool usable(const struct properties *p) {
+    return p->status == NULL || strcmp(p->status, "okay") == 0 || strcmp(p->status, "ok") == 0;
+}
+
+static bool is_type(const struct properties *p, const char *type) {
+    return p->type != NULL && strcmp(p->type, type) == 0;
+}
+
+static bool is_compatible(const struct properties *p, const char *wanted) {
+    return p->compatible != NULL &&
+           fdt_stringlist_contains(p->compatible, p->compatible_length, wanted) != 0;
 }
 
 static void add_node(struct node *nodes, unsigned *count, unsigned max, const struct node *node) {
@@ -70,48 +82,136 @@ static void add_node(struct node *nodes, unsigned *count, unsigned max, const st
     }
 }
 
-/* Takes note of a node by what it says of itself. `parent` is its parent's name. */
-static void visit(const struct node *node, int depth, const char *name, const char *parent) {
-    int length;
-    const char *compatible = fdt_getprop(tree, node->offset, "compatible", &length);
-    const char *type = fdt_getprop(tree, node->offset, "device_type", NULL);
-
-    if (depth == 1 && strcmp(name, "chosen") == 0) {
+/* Takes note of a node that is interesting. */
+static void visit(const struct node *node, int depth, const struct properties *p) {
+    if (depth == 1 && strcmp(p->name, "chosen") == 0) {
         found.chosen = *node;
-    } else if (depth == 2 && strcmp(parent, "reserved-memory") == 0) {
+    } else if (depth == 2 && strcmp(p->parent, "reserved-memory") == 0) {
         add_node(found.reserved, &found.reserveds, MAX_NODES, node);
-    } else if (type != NULL && strcmp(type, "memory") == 0 && usable(node->offset)) {
+    } else if (is_type(p, "memory") && usable(p)) {
         add_node(found.memory, &found.memories, MAX_NODES, node);
-    } else if (depth == 2 && type != NULL && strcmp(type, "cpu") == 0) {
+    } else if (depth == 2 && is_type(p, "cpu")) {
         add_node(found.cpus, &found.cpu_count, PCPU_MAX, node);
-    } else if (is_compatible(compatible, length, "arm,gic-v3")) {
+    } else if (is_compatible(p, "arm,gic-v3")) {
         found.gic = *node;
-    } else if (is_compatible(compatible, length, "arm,psci-1.0") ||
-               is_compatible(compatible, length, "arm,psci-0.2")) {
+    } else if (is_compatible(p, "arm,psci-1.0") || is_compatible(p, "arm,psci-0.2")) {
         found.psci = *node;
-    } else if (found.uart.offset == 0 && is_compatible(compatible, length, "arm,pl011") &&
-               usable(node->offset)) {
+    } else if (found.uart.offset == 0 && is_compatible(p, "arm,pl011") && usable(p)) {
         found.uart = *node;
     }
 }
 
-/* One walk: libfdt's searches would each walk anew, and most of our start would be that. */
-static void walk_tree(void) {
-    struct node level[MAX_DEPTH] = {{0, 2, 1}};
-    const char *names[MAX_DEPTH] = {""};
-    int depth = 0;
+/* A property's value as a string, NULL if it is none. */
+static const char *text_value(const fdt32_t *value, uint32_t length) {
+    const char *text = (const char *)value;
+    return length != 0 && text[length - 1] == '\0' ? text : NULL;
+}
 
-    for (int at = 0; at >= 0 && depth >= 0; at = fdt_next_node(tree, at, &depth)) {
-        if (depth >= MAX_DEPTH - 1) {
-            continue;
+/* The value of #address-cells or #size-cells; one that read_reg() refuses if it is no such number. */
+static int cells_value(const fdt32_t *value, uint32_t length) {
+    return length == sizeof(*value) && fdt32_to_cpu(*value) <= 2 ? (int)fdt32_to_cpu(*value) : -1;
+}
+
+static void take_property(const char *name, const fdt32_t *value, uint32_t length,
+                          struct properties *p, struct node *children) {
+    if (strcmp(name, "compatible") == 0) {
+        p->compatible = (const char *)value;
+        p->compatible_length = (int)length;
+    } else if (strcmp(name, "device_type") == 0) {
+        p->type = text_value(value, length);
+    } else if (strcmp(name, "status") == 0) {
+        p->status = text_value(value, length);
+    } else if (strcmp(name, "#address-cells") == 0) {
+        children->address_cells = cells_value(value, length);
+    } else if (strcmp(name, "#size-cells") == 0) {
+        children->size_cells = cells_value(value, length);
+    }
+}
+
+/* The structure block, and what names in it refer to (Devicetree Specification 0.4, 5.4, 5.5). */
+struct block {
+    const fdt32_t *words;
+    uint32_t count;      /* of words */
+    const char *strings; /* ends in a zero byte */
+    uint32_t strings_size;
+};
+
+static bool find_block(struct block *b) {
+    const char *base = tree;
+    uint32_t start = fdt_off_dt_struct(tree), total = fdt_totalsize(tree);
+
+    b->words = (const fdt32_t *)(base + start);
+    b->count = (fdt_version(tree) >= 17 ? fdt_size_dt_struct(tree) : total - start) / 4;
+    b->strings = base + fdt_off_dt_strings(tree);
+    b->strings_size = fdt_size_dt_strings(tree);
+    return start % 4 == 0 && b->strings_size != 0 && b->strings[b->strings_size - 1] == '\0';
+}
+
+/* Bytes to words, rounded up; more than any block has if there is an overflow. */
+static uint32_t words_of(uint64_t bytes) {
+    return (uint32_t)((bytes + 3) / 4);
+}
+
+/*
+ * One walk over the tokens: libfdt's functions each walk anew, and most of our start would be that. A
+ * node's properties come before its children, so that it is known when the first child begins or it
+ * ends. Stops at what makes no sense.
+ */
+static void walk_tree(void) {
+    struct node level[MAX_DEPTH + 1] = {{0, 2, 1}};
+    const char *names[MAX_DEPTH] = {""};
+    struct properties p = {0};
+    struct block b;
+    int depth = -1;
+    bool open = false; /* properties of the node at level `depth` are still coming */
+
+    if (!find_block(&b)) {
+        return;
+    }
+    for (uint32_t at = 0; at < b.count;) {
+        uint32_t token = fdt32_to_cpu(b.words[at]), left = b.count - ++at;
+
+        if (token != FDT_PROP && token != FDT_NOP && open) {
+            visit(&level[depth], depth, &p);
+            open = false;
         }
-        const char *name = fdt_get_name(tree, at, NULL);
-        struct node node = {at, level[depth].address_cells, level[depth].size_cells};
-        names[depth] = name != NULL ? name : "";
-        level[depth + 1].address_cells = fdt_address_cells(tree, at);
-        level[depth + 1].size_cells = fdt_size_cells(tree, at);
-        if (depth > 0) {
-            visit(&node, depth, names[depth], names[depth - 1]);
+        if (token == FDT_BEGIN_NODE) {
+            const char *name = (const char *)&b.words[at];
+            const char *end = memchr(name, '\0', 4ull * left);
+
+            if (end == NULL) {
+                return;
+            }
+            if (++depth < MAX_DEPTH) {
+                level[depth].offset = (int)(4 * (at - 1));
+                level[depth + 1].address_cells = 2;
+                level[depth + 1].size_cells = 1;
+                names[depth] = name;
+                p = (struct properties){.name = name, .parent = depth > 0 ? names[depth - 1] : ""};
+                open = depth > 0;
+            }
+            at += words_of((uint64_t)(end - name) + 1);
+        } else if (token == FDT_END_NODE) {
+            if (depth-- < 0) {
+                return;
+            }
+        } else if (token == FDT_PROP) {
+            uint32_t length, name;
+
+            if (left < 2) {
+                return;
+            }
+            length = fdt32_to_cpu(b.words[at]);
+            name = fdt32_to_cpu(b.words[at + 1]);
+            if (words_of(length) > left - 2 || name >= b.strings_size) {
+                return;
+            }
+            if (depth >= 0 && depth < MAX_DEPTH) {
+                take_property(b.strings + name, &b.words[at + 2], length, &p, &level[depth + 1]);
+            }
+            at += 2 + words_of(length);
+        } else if (token != FDT_NOP) {
+            return; /* FDT_END */
         }
     }
 }
@@ -140,7 +240,8 @@ static void find_console(void) {
         node = options != NULL ? fdt_path_offset_namelen(tree, path, (int)(options - path))
                                : fdt_path_offset(tree, path);
     }
-    if (node > 0 && fdt_node_check_compatible(tree, node, "arm,pl011") == 0) {
+    if (node > 0 && node != found.uart.offset &&
+        fdt_node_check_compatible(tree, node, "arm,pl011") == 0) {
         int parent = fdt_parent_offset(tree, node);
         found.uart = (struct node){node, fdt_address_cells(tree, parent),
                                    fdt_size_cells(tree, parent)};
@@ -251,7 +352,7 @@ void host_read_cpus(void) {
     for (unsigned n = 0; n < found.cpu_count && pcpu_count < PCPU_MAX; n++) {
         int length, cells = found.cpus[n].address_cells;
         const fdt32_t *reg = fdt_getprop(tree, found.cpus[n].offset, "reg", &length);
-        if (reg == NULL || length < 4 * cells || read_cells(reg, cells) == boot) {
+        if (reg == NULL || cells < 1 || length < 4 * cells || read_cells(reg, cells) == boot) {
             continue;
         }
         struct pcpu *p = mem_alloc(sizeof(*p));

@@ -193,34 +193,36 @@ static uint64_t combine(unsigned reg, uint64_t a, uint64_t b) {
     return value;
 }
 
-/* What the list allows of register `reg`. */
-static uint64_t allowed(unsigned reg) {
-    uint64_t value = 0;
+/* What this CPU has, each field limited to what the list allows. One look at each field. */
+static void read_all(id_read_fn read, uint64_t mine[REGS]) {
+    uint64_t hardware[REGS] = {0};
 
-    for (unsigned i = 0; i < FIELDS; i++) {
-        if (fields[i].reg == reg) {
-            value |= (uint64_t)fields[i].limit << fields[i].shift;
-        }
+    for (unsigned reg = REG(ID_CRM_FIRST, 0); reg < REGS; reg++) {
+        hardware[reg] = read(reg >> 3, reg & 7u);
+        mine[reg] = 0;
     }
-    return value;
+    for (unsigned i = 0; i < FIELDS; i++) {
+        const struct id_field *f = &fields[i];
+        unsigned value = (unsigned)(hardware[f->reg] >> f->shift) & 15u;
+
+        mine[f->reg] |= (uint64_t)weaker(f, value, f->limit) << f->shift;
+    }
 }
 
 bool id_regs_init(id_read_fn read) {
     bool first = !atomic_load(&first_done);
     bool same = true;
+    uint64_t mine[REGS];
 
-    for (unsigned crm = ID_CRM_FIRST; crm <= ID_CRM_LAST; crm++) {
-        for (unsigned op2 = 0; op2 < 8; op2++) {
-            unsigned reg = REG(crm, op2);
-            uint64_t mine = combine(reg, read(crm, op2), allowed(reg));
-            uint64_t old = atomic_load(&shown[reg]);
-            uint64_t both;
+    read_all(read, mine);
+    for (unsigned reg = REG(ID_CRM_FIRST, 0); reg < REGS; reg++) {
+        uint64_t old = atomic_load(&shown[reg]);
+        uint64_t both;
 
-            do {
-                both = first ? mine : combine(reg, old, mine);
-            } while (!atomic_compare_exchange_weak(&shown[reg], &old, both));
-            same = same && (first || both == old);
-        }
+        do {
+            both = first || old == mine[reg] ? mine[reg] : combine(reg, old, mine[reg]);
+        } while (!atomic_compare_exchange_weak(&shown[reg], &old, both));
+        same = same && (first || both == old);
     }
     atomic_store(&first_done, true);
     return same;

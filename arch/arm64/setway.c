@@ -15,15 +15,12 @@ static void clean_and_invalidate(uint64_t start, uint64_t size) {
 
     uint64_t at = start & ~(line - 1), end = start + size;
 
-    while (at + 4 * line <= end) {
-        __asm__ volatile("dc civac, %0\n"
-                         "add %0, %0, %1\n"
+    /* 16 lines a round: two instructions each are all that it takes. */
+    for (uint64_t rounds = at < end ? (end - at) / (16 * line) : 0; rounds != 0; rounds--) {
+        __asm__ volatile(".rept 16\n"
                          "dc civac, %0\n"
                          "add %0, %0, %1\n"
-                         "dc civac, %0\n"
-                         "add %0, %0, %1\n"
-                         "dc civac, %0\n"
-                         "add %0, %0, %1"
+                         ".endr"
                          : "+r"(at)
                          : "r"(line)
                          : "memory");

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * memset, memcpy and memmove for memory that is mapped Normal with the MMU on (SCTLR_EL2.A = 0). General
- * registers only. Sections and numbers are those of the Arm ARM, DDI 0487.
+ * memset, memcpy and memmove for memory that is mapped Normal with the MMU on (SCTLR_EL2.A = 0). A large
+ * memcpy borrows some vector registers, which may be a guest's, and gives them back. Sections and numbers are those of the Arm ARM, DDI 0487.
  *
- * Cost, in instructions: clearing 2.25 for 64 bytes (DC ZVA of 64 bytes), copying 2.5 for 16 bytes.
+ * Cost, in instructions: clearing 2.1 for 64 bytes (DC ZVA of 64 bytes), copying 4.5 for 64 bytes.
  * Scrubbing and loading a VM's memory is nothing but this.
  */
 
+    .arch_extension fp
+    .arch_extension simd
     .text
 
 /*
@@ -53,30 +55,27 @@ memset:
     sub x2, x2, #16
     b .Lzva_align
 .Lzva_aligned:
-    lsl x7, x5, #3              /* eight blocks a round */
+    lsl x7, x5, #5              /* 32 blocks a round */
     subs x2, x2, x7
     b.lo .Lzva_rest
 .Lzva_loop:
+    .rept 32
     dc zva, x3
     add x3, x3, x5
-    dc zva, x3
-    add x3, x3, x5
-    dc zva, x3
-    add x3, x3, x5
-    dc zva, x3
-    add x3, x3, x5
-    dc zva, x3
-    add x3, x3, x5
-    dc zva, x3
-    add x3, x3, x5
-    dc zva, x3
-    add x3, x3, x5
-    dc zva, x3
-    add x3, x3, x5
+    .endr
     subs x2, x2, x7
     b.hs .Lzva_loop
 .Lzva_rest:
-    add x2, x2, x7              /* what is left: less than eight blocks */
+    adds x2, x2, x7             /* what is left: less than 32 blocks */
+    b.eq .Lset_end
+.Lzva_one:
+    subs x2, x2, x5
+    b.lo .Lzva_done
+    dc zva, x3
+    add x3, x3, x5
+    b .Lzva_one
+.Lzva_done:
+    add x2, x2, x5
 
 .Lset_64:
     subs x2, x2, #64
@@ -128,6 +127,8 @@ memmove:
  * If both can be aligned to 8 together every access is aligned. Otherwise the target is, and loads of
  * 16 bytes and more from an unaligned source need Normal memory (B2.8.2).
  */
+#define COPY_VECTOR_MIN 16384
+
     .global memcpy
     .type memcpy, %function
 memcpy:
@@ -142,6 +143,9 @@ memcpy:
     sub x2, x2, #1
     b .Lcopy_align
 .Lcopy_64:
+    cmp x2, #COPY_VECTOR_MIN
+    b.hs .Lcopy_vector
+.Lcopy_less:
     subs x2, x2, #128
     b.lo .Lcopy_128_done
 .Lcopy_128_loop:
@@ -188,4 +192,31 @@ memcpy:
     b.ne .Lcopy_byte
 .Lcopy_end:
     ret
+
+/* 512 bytes a round. q0 to q7 are whoever's: back as they were at the end. No call, no interrupt between. */
+.Lcopy_vector:
+    stp q0, q1, [sp, #-128]!
+    stp q2, q3, [sp, #32]
+    stp q4, q5, [sp, #64]
+    stp q6, q7, [sp, #96]
+    sub x2, x2, #512
+.Lcopy_vector_loop:
+    .rept 4
+    ldp q0, q1, [x1], #32
+    ldp q2, q3, [x1], #32
+    ldp q4, q5, [x1], #32
+    ldp q6, q7, [x1], #32
+    stp q0, q1, [x3], #32
+    stp q2, q3, [x3], #32
+    stp q4, q5, [x3], #32
+    stp q6, q7, [x3], #32
+    .endr
+    subs x2, x2, #512
+    b.hs .Lcopy_vector_loop
+    add x2, x2, #512
+    ldp q2, q3, [sp, #32]
+    ldp q4, q5, [sp, #64]
+    ldp q6, q7, [sp, #96]
+    ldp q0, q1, [sp], #128
+    b .Lcopy_less
     .size memcpy, . - memcpy

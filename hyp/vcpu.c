@@ -33,6 +33,10 @@ void vcpu_init(struct vcpu *v, struct vm *vm, unsigned index) {
 }
 
 void vcpu_request(struct vcpu *v, uint32_t request) {
+    if (this_pcpu()->current == v) { /* runs here: looks before it enters its guest, or waits */
+        atomic_fetch_or_explicit(&v->requests, request, memory_order_relaxed);
+        return;
+    }
     atomic_fetch_or(&v->requests, request);
     /*
      * Either we see that it runs, or it sees the request before it enters its guest: both sides write
@@ -50,7 +54,7 @@ void vcpu_request(struct vcpu *v, uint32_t request) {
 void vcpu_request_and_wake(struct vcpu *v, uint32_t request) {
     vcpu_request(v, request);
     /* One that runs here looks at its requests before it blocks. */
-    if (atomic_load(&v->power) != VCPU_OFF && this_pcpu()->current != v) {
+    if (this_pcpu()->current != v && atomic_load(&v->power) != VCPU_OFF) {
         sched_wake(&v->sched);
     }
 }
@@ -183,9 +187,11 @@ static struct vcpu *vcpu_leave(struct pcpu *p, struct vcpu *v, struct sched_enti
 }
 
 /*
- * Somebody else may run here. Returns whom to go on with, loaded if it has a guest to run; *verdict says
+ * Somebody else may run here; out of line, as it is rare. Returns whom to go on with, loaded if it has a guest to run; *verdict says
  * what becomes of it otherwise.
  */
+static struct vcpu *vcpu_switch(struct pcpu *p, struct vcpu *v, enum verdict *verdict)
+    __attribute__((noinline));
 static struct vcpu *vcpu_switch(struct pcpu *p, struct vcpu *v, enum verdict *verdict) {
     struct sched_entity *e;
 

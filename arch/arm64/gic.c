@@ -133,13 +133,15 @@ void gic_set_ppi_active(unsigned intid, bool active) {
     mmio_write32(this_pcpu()->arch.gicr + (active ? SGI_ISACTIVER : SGI_ICACTIVER), 1u << intid);
 }
 
-void gic_kick(const struct pcpu *p) {
-    uint64_t m = p->arch.mpidr, aff0 = m & 0xff;
+uint64_t gic_kick_value(uint64_t mpidr) {
+    uint64_t aff0 = mpidr & 0xff;
     /* ICC_SGI1R_EL1 (12.2.19): Aff3 55:48, RS 47:44, Aff2 39:32, INTID 27:24, Aff1 23:16, targets. */
-    uint64_t value = (m >> 32 & 0xff) << 48 | (aff0 / 16) << 44 | (m >> 16 & 0xff) << 32 |
-                     (uint64_t)GIC_SGI_KICK << 24 | (m >> 8 & 0xff) << 16 | 1u << (aff0 % 16);
+    return (mpidr >> 32 & 0xff) << 48 | (aff0 / 16) << 44 | (mpidr >> 16 & 0xff) << 32 |
+           (uint64_t)GIC_SGI_KICK << 24 | (mpidr >> 8 & 0xff) << 16 | 1u << (aff0 % 16);
+}
 
+void gic_kick(const struct pcpu *p) {
     __asm__ volatile("dsb ishst" : : : "memory"); /* what it is to see comes first */
-    write_sysreg(S3_0_C12_C11_5, value);
+    write_sysreg(S3_0_C12_C11_5, p->arch.kick);
     isb();
 }

@@ -32,6 +32,9 @@ void gic_deactivate(unsigned intid);
 /* Sets or clears the active state of one of this pCPU's PPIs. */
 void gic_set_ppi_active(unsigned intid, bool active);
 
+/* struct arch_pcpu's `kick` for this affinity. */
+uint64_t gic_kick_value(uint64_t mpidr);
+
 /* Sends SGI_KICK to another pCPU. */
 void gic_kick(const struct pcpu *p);
 

@@ -39,7 +39,7 @@
 
 static unsigned ap_registers; /* ICH_AP0R<n>, ICH_AP1R<n>: 1, 2 or 4 by the preemption bits */
 
-static uint64_t read_lr(unsigned i) {
+__attribute__((noinline)) static uint64_t read_lr(unsigned i) {
     switch (i) {
 #define LR_CASE(n, name)                                                                           \
     case n:                                                                                        \
@@ -51,7 +51,7 @@ static uint64_t read_lr(unsigned i) {
     }
 }
 
-static void write_lr(unsigned i, uint64_t value) {
+__attribute__((noinline)) static void write_lr(unsigned i, uint64_t value) {
     switch (i) {
 #define LR_CASE(n, name)                                                                           \
     case n:                                                                                        \
@@ -74,9 +74,12 @@ void gic_virt_features(struct gic_virt_features *f) {
     ap_registers = preemption_bits <= 5 ? 1 : preemption_bits == 6 ? 2 : 4;
 }
 
-/* What the guest has left in the list registers, for vgic_fold and vgic_refill. */
-static void read_back(struct vgic_vcpu *g) {
-    for (uint32_t used = g->lr_used; used != 0; used &= used - 1) {
+/* What the guest has left in the list registers, for vgic_fold and vgic_refill. Mostly number 0 alone. */
+static inline void read_back(struct vgic_vcpu *g) {
+    if ((g->lr_used & 1u) != 0) {
+        g->lr_in[0] = READ(S3_4_C12_C12_0);
+    }
+    for (uint32_t used = g->lr_used & ~1u; used != 0; used &= used - 1) {
         unsigned i = (unsigned)__builtin_ctz(used);
         g->lr_in[i] = read_lr(i);
     }
@@ -105,7 +108,11 @@ void gic_virt_refill(struct vcpu *v) {
     }
     vgic_refill(g);
     /* An empty one need not be emptied. */
-    for (uint32_t todo = g->lr_write & (g->lr_used | p->lrs); todo != 0; todo &= todo - 1) {
+    uint32_t todo = g->lr_write & (g->lr_used | p->lrs);
+    if ((todo & 1u) != 0) {
+        WRITE(S3_4_C12_C12_0, g->lr[0]);
+    }
+    for (todo &= ~1u; todo != 0; todo &= todo - 1) {
         unsigned i = (unsigned)__builtin_ctz(todo);
         write_lr(i, g->lr[i]);
     }

@@ -3,6 +3,7 @@
 
 #include <libfdt.h>
 
+#include "arch/arm64/gic.h"
 #include "arch/arm64/sysreg_access.h"
 #include "arch/arm64/uart.h"
 #include "hyp/arch.h"
@@ -348,6 +349,7 @@ void host_read_cpus(void) {
     uint64_t boot = read_sysreg(MPIDR_EL1) & MPIDR_AFFINITY;
 
     pcpus[0]->arch.mpidr = boot;
+    pcpus[0]->arch.kick = gic_kick_value(boot);
     pcpu_count = 1;
     for (unsigned n = 0; n < found.cpu_count && pcpu_count < PCPU_MAX; n++) {
         int length, cells = found.cpus[n].address_cells;
@@ -358,6 +360,7 @@ void host_read_cpus(void) {
         struct pcpu *p = mem_alloc(sizeof(*p));
         p->index = pcpu_count;
         p->arch.mpidr = read_cells(reg, cells);
+        p->arch.kick = gic_kick_value(p->arch.mpidr);
         pcpus[pcpu_count++] = p;
     }
 }

@@ -8,15 +8,12 @@
 
 /* PSTATE in SPSR form (DDI 0487 C5.2.19). */
 #define PSTATE_MODE   0x1full
-#define PSTATE_M32    (1ull << 4)
 #define PSTATE_T32    (1ull << 5)
 #define PSTATE_EL1H   5u
 #define PSTATE_DAIF   (15ull << 6)
-#define PSTATE_BTYPE  (3ull << 10)
 #define PSTATE_SSBS   (1ull << 12)
 #define PSTATE_ALLINT (1ull << 13)
 #define PSTATE_IL     (1ull << 20)
-#define PSTATE_SS     (1ull << 21)
 #define PSTATE_PAN    (1ull << 22)
 #define PSTATE_UAO    (1ull << 23)
 #define PSTATE_TCO    (1ull << 25)
@@ -34,16 +31,11 @@ static uint64_t advance_it(uint64_t pstate) {
     return (pstate & ~PSTATE_IT) | (it & 3u) << 25 | (it >> 2) << 10;
 }
 
-void skip_instruction(struct vcpu *v, uint64_t esr) {
+void skip_aarch32(struct vcpu *v, uint64_t esr) {
     struct arch_vcpu *a = &v->arch;
 
     a->pc += (esr & ESR_IL) != 0 ? 4 : 2;
-    if ((a->pstate & PSTATE_M32) != 0) {
-        a->pstate = advance_it(a->pstate);
-    } else {
-        a->pstate &= ~PSTATE_BTYPE;
-    }
-    a->pstate &= ~PSTATE_SS;
+    a->pstate = advance_it(a->pstate) & ~PSTATE_SS;
 }
 
 /* Which quarter of the vector table: current EL with SP_EL0, with SP_EL1, lower EL 64 or 32 bits. */

@@ -6,10 +6,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct vcpu;
+#include "hyp/vcpu.h"
+
+/* PSTATE in SPSR form (DDI 0487 C5.2.19): AArch32, and what the end of an A64 instruction clears. */
+#define PSTATE_M32   (1ull << 4)
+#define PSTATE_BTYPE (3ull << 10)
+#define PSTATE_SS    (1ull << 21)
+
+/* skip_instruction() for AArch32. */
+void skip_aarch32(struct vcpu *v, uint64_t esr);
 
 /* Moves the guest's PC behind the instruction that trapped with `esr`; single step sees it executed. */
-void skip_instruction(struct vcpu *v, uint64_t esr);
+static inline void skip_instruction(struct vcpu *v, uint64_t esr) {
+    if ((v->arch.pstate & PSTATE_M32) != 0) {
+        skip_aarch32(v, esr);
+    } else {
+        v->arch.pc += 4;
+        v->arch.pstate &= ~(PSTATE_BTYPE | PSTATE_SS);
+    }
+}
 
 /* All: on v's pCPU, v loaded; the guest's PC goes to its own vector. */
 

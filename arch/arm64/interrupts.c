@@ -45,7 +45,15 @@ void arch_handle_interrupts(void) {
     for (unsigned intid = gic_acknowledge(); intid < GIC_SPURIOUS; intid = gic_acknowledge()) {
         handle(intid);
     }
-    timer_program(sched_slice_end(this_pcpu()->index));
+    /*
+     * The timer may have fired, or who kicked us may have brought the end of the slice forward. An alarm
+     * that comes too early does no harm. At 0 another is picked next, and that sets the timer.
+     */
+    struct pcpu *p = this_pcpu();
+    uint64_t end = sched_slice_end(p->index);
+    if (end != 0 && (end < p->armed || p->armed == TIMER_NEVER)) {
+        timer_program(end);
+    }
 }
 
 bool arch_interrupt_pending(void) {

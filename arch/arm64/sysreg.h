@@ -28,9 +28,19 @@ static inline bool sysreg_iss_is_read(uint32_t iss) {
     return (iss & 1u) != 0;
 }
 
+/* The fields of the ISS that say which register it is, and an encoding in these. */
+#define SYSREG_ISS_KEY 0x3ffc1eu
+#define SYSREG_ISS(op0, op1, crn, crm, op2)                                                        \
+    ((op0) << 20 | (op2) << 17 | (op1) << 14 | (crn) << 10 | (crm) << 1)
+
 /* Whether the access may look at, or change, what is in the vCPU's list registers: ICC_DIR_EL1. */
 static inline bool sysreg_needs_fold(uint32_t iss) {
-    return sysreg_iss_key(iss) == SYSREG(3, 0, 12, 11, 1);
+    return (iss & SYSREG_ISS_KEY) == SYSREG_ISS(3u, 0u, 12u, 11u, 1u);
+}
+
+/* Whether it is a write of ICC_SGI1R_EL1: the one access that guests make all the time. */
+static inline bool sysreg_sends_sgi(uint32_t iss) {
+    return (iss & (SYSREG_ISS_KEY | 1u)) == SYSREG_ISS(3u, 0u, 12u, 11u, 5u);
 }
 
 enum sysreg_result {

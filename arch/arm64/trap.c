@@ -6,6 +6,7 @@
 #include "arch/arm64/esr.h"
 #include "arch/arm64/gic_virt.h"
 #include "arch/arm64/hypercall.h"
+#include "arch/arm64/id_regs.h"
 #include "arch/arm64/inject.h"
 #include "arch/arm64/sysreg.h"
 #include "arch/arm64/sysreg_access.h"
@@ -13,7 +14,6 @@
 #include "hyp/console.h"
 #include "hyp/vm.h"
 
-#define PSTATE_M32 (1ull << 4)
 #define PSTATE_T32 (1ull << 5)
 
 static enum verdict undefined(struct vcpu *v, uint64_t esr) {
@@ -91,6 +91,13 @@ static enum verdict trap_sysreg(struct vcpu *v, uint64_t esr) {
     uint32_t iss = (uint32_t)esr & 0x1ffffffu;
 
     v->exits[EXIT_SYSREG]++;
+    if (sysreg_sends_sgi(iss) && id_has_gic()) { /* as sysreg_access() does, and quicker */
+        unsigned rt = sysreg_iss_rt(iss);
+
+        vgic_send_sgi(&v->arch.vgic, rt < 31 ? v->arch.x[rt] : 0, VGIC_SGI1R);
+        skip_instruction(v, esr);
+        return RESUME;
+    }
     if (sysreg_needs_fold(iss)) {
         gic_virt_fold(v);
         vcpu_request(v, REQUEST_IRQ);

@@ -515,7 +515,9 @@ enum vgic_mmio_result vgic_mmio_dist(struct vgic_vm *vm, struct vgic_vcpu *v, ui
         .value = value,
     };
 
-    vgic_kicks_init(&a.kicks, vm);
+    if (is_write) { /* reads have nobody to tell */
+        vgic_kicks_init(&a.kicks, vm);
+    }
     return dist(&a);
 }
 
@@ -530,7 +532,9 @@ enum vgic_mmio_result vgic_mmio_redist(struct vgic_vm *vm, struct vgic_vcpu *v, 
     };
     uint32_t off = (uint32_t)offset % VGIC_REDIST_SIZE;
 
-    vgic_kicks_init(&a.kicks, vm);
+    if (is_write) {
+        vgic_kicks_init(&a.kicks, vm);
+    }
     if (off < SGI_BASE) {
         return redist(&a, off);
     }

@@ -183,6 +183,7 @@ static void messages(void) {
     stop = 0;
     started = 0;
     irq_reset(irq);
+    irq->during = stop_timer; /* the line of a timer that ended a sleep must fall */
     gic_set(10, GICD_ISENABLER);
     smp_start_all(answer, 0);
     wait_for(started == cpu_count - 1, 2000000);
@@ -225,6 +226,5 @@ void test_main(void) {
     }
     p15_exits();
     gic_set(INTID_VTIMER, GICD_ISENABLER);
-    irq->during = stop_timer;
     messages();
 }

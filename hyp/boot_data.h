@@ -4,6 +4,7 @@
 #ifndef HYP_BOOT_DATA_H
 #define HYP_BOOT_DATA_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "hyp/load.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "hyp/stats.h"
 
+#include "core/port.h"
 #include "hyp/arch.h"
 #include "hyp/console.h"
 #include "hyp/print.h"
@@ -22,6 +23,62 @@ uint64_t stats_ticks(uint64_t ns) {
     return ns / 1000000000u * hz + (ns % 1000000000u * hz + 999999999u) / 1000000000u;
 }
 
+const char *stats_exit_name(unsigned reason) {
+    return exit_names[reason];
+}
+
+/*
+ * Another pCPU's fields change while we read: what is open is added to what is over, and both must
+ * be of the same moment. An exit or wait begins by setting `since` alone, and ends by changing
+ * both.
+ */
+static uint64_t time_and_open(const uint64_t *time, const uint64_t *since, uint64_t now) {
+    uint64_t over, begun;
+
+    do {
+        over = __atomic_load_n(time, __ATOMIC_ACQUIRE);
+        begun = __atomic_load_n(since, __ATOMIC_ACQUIRE);
+    } while (over != __atomic_load_n(time, __ATOMIC_ACQUIRE) ||
+             begun != __atomic_load_n(since, __ATOMIC_ACQUIRE));
+    return over + (begun != 0 && begun < now ? now - begun : 0);
+}
+
+struct cpu_times stats_cpu_times(const struct pcpu *p) {
+    uint64_t now = port_clock();
+    struct cpu_times t = {
+        .hypervisor = time_and_open(&p->hyp_time, &p->hyp_since, now),
+        .idle = time_and_open(&p->idle_time, &p->idle_since, now),
+    };
+    uint64_t all = now - p->online_at, other = t.hypervisor + t.idle;
+
+    t.guest = all > other ? all - other : 0;
+    return t;
+}
+
+void stats_print_cpus(void) {
+    for (unsigned i = 0; i < pcpu_count; i++) {
+        if (pcpus[i]->online_at != 0) {
+            struct cpu_times t = stats_cpu_times(pcpus[i]);
+            console_printf("stats cpu=%u guest=%lu hypervisor=%lu idle=%lu", i, stats_ns(t.guest),
+                           stats_ns(t.hypervisor), stats_ns(t.idle));
+        }
+    }
+}
+
+static void print_exit_times(const struct vm *vm, const struct vcpu *v) {
+    char text[400];
+    size_t used = 0;
+
+    for (unsigned r = 0; r < EXIT_REASONS; r++) {
+        const struct exit_counter *c = &v->exits[r];
+        if (c->count != 0) {
+            used += print_to(text + used, sizeof(text) - used, " %s=%lu,%lu", exit_names[r],
+                             stats_ns(c->total), stats_ns(c->max));
+        }
+    }
+    console_printf("exit-times vm=%s vcpu=%u%s", vm->config->name, v->index, text);
+}
+
 void stats_print(struct vm *vm) {
     for (unsigned i = 0; i < vm->config->vcpus; i++) {
         struct vcpu *v = vm->vcpus[i];
@@ -32,12 +89,14 @@ void stats_print(struct vm *vm) {
         sched_times(&v->sched, times);
         for (unsigned r = 0; r < EXIT_REASONS; r++) {
             used += print_to(exits + used, sizeof(exits) - used, "%s%s:%lu", r == 0 ? "" : ",",
-                             exit_names[r], v->exits[r]);
+                             exit_names[r], v->exits[r].count);
         }
         console_printf("stats vm=%s vcpu=%u running=%lu runnable=%lu blocked=%lu off=%lu "
-                       "switches=%lu migrations=%lu exits=%s",
+                       "longest_wait=%lu switches=%lu migrations=%lu exits=%s",
                        vm->config->name, i, stats_ns(times[RUN_RUNNING]),
                        stats_ns(times[RUN_RUNNABLE]), stats_ns(times[RUN_BLOCKED]),
-                       stats_ns(times[RUN_OFF]), v->sched.switches, v->sched.migrations, exits);
+                       stats_ns(times[RUN_OFF]), stats_ns(v->sched.longest_wait), v->sched.switches,
+                       v->sched.migrations, exits);
+        print_exit_times(vm, v);
     }
 }

@@ -5,6 +5,7 @@
 #include "core/port.h"
 #include "hyp/arch.h"
 #include "hyp/console.h"
+#include "hyp/exits.h"
 #include "hyp/stats.h"
 #include "hyp/vm.h"
 
@@ -27,6 +28,7 @@ static void vcpu_timer_fired(struct timer *t) {
 void vcpu_init(struct vcpu *v, struct vm *vm, unsigned index) {
     v->vm = vm;
     v->index = index;
+    v->exit = &v->exits[EXIT_REASONS];
     timer_init(&v->timer, vcpu_timer_fired);
     sched_entity_init(&v->sched, vm->config->weight, vm->config->cpus);
     arch_vcpu_init(v);
@@ -39,8 +41,9 @@ void vcpu_request(struct vcpu *v, uint32_t request) {
     }
     atomic_fetch_or(&v->requests, request);
     /*
-     * Either we see that it runs, or it sees the request before it enters its guest: both sides write
-     * first and look then, with a full barrier (here) or the scheduler's lock (there) in between.
+     * Either we see that it runs, or it sees the request before it enters its guest: both sides
+     * write first and look then, with a full barrier (here) or the scheduler's lock (there) in
+     * between.
      */
     atomic_thread_fence(memory_order_seq_cst);
     if (__atomic_load_n(&v->sched.state, __ATOMIC_RELAXED) == RUN_RUNNING) {
@@ -82,8 +85,8 @@ static bool load_vm(struct vcpu *v) {
 }
 
 /*
- * Whether a vCPU that got this pCPU has a guest to run; starts it when that is due. If not, `otherwise`
- * says what becomes of it.
+ * Whether a vCPU that got this pCPU has a guest to run; starts it when that is due. If not,
+ * `otherwise` says what becomes of it.
  */
 static bool vcpu_ready(struct vcpu *v, enum verdict *otherwise) {
     if (atomic_load(&v->power) == VCPU_ON) {
@@ -103,8 +106,8 @@ static bool vcpu_ready(struct vcpu *v, enum verdict *otherwise) {
 /*
  * Brings `v` onto this pCPU. The order:
  *  1. translations that a sibling left behind, before anything can use them;
- *  2. registers, then interrupts and timers (they may find that something is due), for which all that
- *     others asked for until now is looked at anyway;
+ *  2. registers, then interrupts and timers (they may find that something is due), for which all
+ * that others asked for until now is looked at anyway;
  *  3. its software timer, which may still stand in another pCPU's queue.
  */
 static void vcpu_enter_pcpu(struct pcpu *p, struct vcpu *v) {
@@ -129,8 +132,9 @@ static void vcpu_enter_pcpu(struct pcpu *p, struct vcpu *v) {
 }
 
 /*
- * Its interrupts and timers into memory, if they are in this pCPU. When it waits, its software timer
- * watches from now on; a preempted vCPU needs none: it finds out what is due when it comes back.
+ * Its interrupts and timers into memory, if they are in this pCPU. When it waits, its software
+ * timer watches from now on; a preempted vCPU needs none: it finds out what is due when it comes
+ * back.
  */
 static void vcpu_quiesce(struct vcpu *v, bool blocked) {
     if (v->on_pcpu) {
@@ -149,6 +153,20 @@ static void vcpu_release(struct pcpu *p, struct vcpu *v) {
     sched_released(&v->sched);
 }
 
+/* Waits for an interrupt: the only time that counts as idle. */
+static void idle(struct pcpu *p) {
+    uint64_t since = port_clock();
+
+    p->hyp_time += since - p->hyp_since;
+    p->hyp_since = 0;
+    p->idle_since = since;
+    arch_wait_for_interrupt();
+    uint64_t until = port_clock();
+    p->idle_time += until - since;
+    p->idle_since = 0;
+    p->hyp_since = until;
+}
+
 /* Runs nothing until there is something to run. */
 static struct sched_entity *wait_for_work(struct pcpu *p) {
     struct sched_entity *e;
@@ -156,21 +174,22 @@ static struct sched_entity *wait_for_work(struct pcpu *p) {
     p->current = NULL;
     while ((e = sched_pick(p->index, NULL, RUN_OFF)) == NULL) {
         timer_program(sched_slice_end(p->index));
-        arch_wait_for_interrupt();
+        idle(p);
         arch_handle_interrupts();
     }
     return e;
 }
 
 /*
- * Another one than `v` is to run here, or nobody (`e` is NULL). While nobody does, the registers of one
- * that waits are left where they are: it often is the next, and then they need not move at all.
+ * Another one than `v` is to run here, or nobody (`e` is NULL). While nobody does, the registers of
+ * one that waits are left where they are: it often is the next, and then they need not move at all.
  */
 static struct vcpu *vcpu_leave(struct pcpu *p, struct vcpu *v, struct sched_entity *e,
                                enum verdict verdict) {
     bool blocked = __atomic_load_n(&v->sched.state, __ATOMIC_RELAXED) == RUN_BLOCKED;
     bool keep = e == NULL && verdict == BLOCK;
 
+    exit_left(p, v);
     vcpu_quiesce(v, blocked);
     if (!keep) {
         vcpu_release(p, v);
@@ -182,24 +201,28 @@ static struct vcpu *vcpu_leave(struct pcpu *p, struct vcpu *v, struct sched_enti
         }
     }
     v = vcpu_of_entity(e);
+    exit_resumed(p, v);
     p->current = v;
     return v;
 }
 
 /*
- * Somebody else may run here; out of line, as it is rare. Returns whom to go on with, loaded if it has
- * a guest to run; *verdict says what becomes of it otherwise.
+ * Somebody else may run here; out of line, as it is rare. Returns whom to go on with, loaded if it
+ * has a guest to run; *verdict says what becomes of it otherwise.
  */
-__attribute__((noinline)) static struct vcpu *vcpu_switch(struct pcpu *p, struct vcpu *v, enum verdict *verdict) {
+__attribute__((noinline)) static struct vcpu *vcpu_switch(struct pcpu *p, struct vcpu *v,
+                                                          enum verdict *verdict) {
     struct sched_entity *e;
 
     if (*verdict == POWER_DOWN) {
+        exit_last(p, v, port_clock());
         vcpu_quiesce(v, false); /* it may begin anew at once, with other registers */
         p->loaded = NULL;
     }
     e = sched_pick(p->index, &v->sched, state_after(*verdict));
     if (e == &v->sched) {
-        if (*verdict == BLOCK) { /* called off: arch_vcpu_pending took its interrupts off the hardware */
+        if (*verdict ==
+            BLOCK) { /* called off: arch_vcpu_pending took its interrupts off the hardware */
             vcpu_request(v, REQUEST_IRQ);
         }
     } else {
@@ -228,14 +251,14 @@ static enum verdict take_requests(struct vcpu *v, enum verdict verdict) {
     return verdict;
 }
 
-/* Whether `v` must really wait. Forgets old wakes first, so that none that comes from now on is lost. */
+/* Whether `v` must really wait. Forgets old wakes first, so that none that comes from now on is
+ * lost. */
 static bool must_block(struct vcpu *v) {
     sched_block_prepare(&v->sched);
     return atomic_load(&v->requests) == 0 && !arch_vcpu_pending(v);
 }
 
-struct vcpu *vcpu_next(struct vcpu *v, enum verdict verdict) {
-    struct pcpu *p = this_pcpu();
+struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
 
     for (;;) {
         if (atomic_load_explicit(&v->requests, memory_order_acquire) != 0 && v->on_pcpu) {
@@ -246,6 +269,7 @@ struct vcpu *vcpu_next(struct vcpu *v, enum verdict verdict) {
         } else if (verdict != RESUME || sched_need_pick(p->index)) {
             v = vcpu_switch(p, v, &verdict);
         } else if (atomic_load_explicit(&v->requests, memory_order_acquire) == 0) {
+            exit_end_switched(p, v, port_clock());
             return v;
         }
     }
@@ -253,13 +277,16 @@ struct vcpu *vcpu_next(struct vcpu *v, enum verdict verdict) {
 
 struct vcpu *vcpu_first(void) {
     struct pcpu *p = this_pcpu();
-    struct vcpu *v = vcpu_of_entity(wait_for_work(p));
+    struct vcpu *v;
     enum verdict verdict = RESUME;
 
+    p->online_at = p->hyp_since = port_clock();
+    v = vcpu_of_entity(wait_for_work(p));
+    exit_resumed(p, v);
     p->current = v;
     if (vcpu_ready(v, &verdict)) {
         vcpu_enter_pcpu(p, v);
     }
     timer_program(sched_slice_end(p->index)); /* no kick need have come before: see vcpu_switch */
-    return vcpu_next(v, verdict);
+    return vcpu_next(p, v, verdict);
 }

@@ -99,6 +99,7 @@ static void vm_gone(struct vm *vm) {
     spin_unlock(&end_lock);
     atomic_store(&vm->state, VM_OFF);
     if (atomic_fetch_sub(&vms_running, 1) == 1) {
+        stats_print_cpus();
         console_printf("machine off: %u off, %u crashed", vms_off, vms_crashed);
         console_drain();
         arch_power_off();

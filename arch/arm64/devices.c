@@ -7,6 +7,7 @@
 #include "arch/arm64/inject.h"
 #include "arch/arm64/sysreg_access.h"
 #include "hyp/console.h"
+#include "hyp/exits.h"
 #include "hyp/vm.h"
 
 /*
@@ -86,13 +87,13 @@ enum verdict devices_abort(struct vcpu *v, uint64_t esr) {
     bool data = esr_class(esr) == EC_DATA_LOWER;
 
     if (data && (esr & (ABORT_ISV | ABORT_S1PTW)) == ABORT_ISV) {
-        v->exits[EXIT_MMIO]++;
+        exit_reason(v, EXIT_MMIO);
         if (access_device(v, ipa, esr)) {
             skip_instruction(v, esr);
             return RESUME;
         }
     } else {
-        v->exits[EXIT_ABORT]++;
+        exit_reason(v, EXIT_ABORT);
         if (data && (esr & ABORT_CM) != 0 && (esr & ABORT_S1PTW) == 0) {
             skip_instruction(v, esr); /* cache maintenance where there is no memory: nothing to do */
             return RESUME;

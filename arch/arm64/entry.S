@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Exceptions into EL2 and the way back. While a guest runs, TPIDR_EL2 points to this CPU's struct pcpu
- * and SP_EL2 to the top of its stack. trap_sync() and trap_irq() return the vCPU to go on with.
+ * and SP_EL2 to the top of its stack. trap_*() in C get the vCPU that was left and the time of that, and
+ * return the vCPU to go on with.
  */
 #include "arch/arm64/regs.h"
 
@@ -9,6 +10,7 @@
     .balign 128
     stp x0, x1, [sp, #-16]!
     mrs x0, tpidr_el2
+    mrs x1, cntpct_el0          /* when the exit began */
     ldr x0, [x0, #PCPU_CURRENT]
     b   \handler
 .endm
@@ -66,7 +68,6 @@ vectors:
 
 exit_sync:
     save_guest
-    mrs x1, esr_el2
     bl  trap_sync
     b   enter_guest
 
@@ -77,7 +78,6 @@ exit_irq:
 
 exit_serror:
     save_guest
-    mrs x1, esr_el2
     bl  trap_serror
     /* fall through */
 

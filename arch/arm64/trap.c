@@ -12,6 +12,7 @@
 #include "arch/arm64/sysreg_access.h"
 #include "hyp/arch.h"
 #include "hyp/console.h"
+#include "hyp/exits.h"
 #include "hyp/vm.h"
 
 #define PSTATE_T32 (1ull << 5)
@@ -79,18 +80,18 @@ static enum verdict trap_wfx(struct vcpu *v, uint64_t esr) {
     }
     skip_instruction(v, esr);
     if ((esr & WFX_TI) == 0) {
-        v->exits[EXIT_WFI]++;
+        exit_reason(v, EXIT_WFI);
         return BLOCK;
     }
     /* Waits with an end that the guest set, or for an event: giving up the CPU is always allowed. */
-    v->exits[EXIT_WFE]++;
+    exit_reason(v, EXIT_WFE);
     return YIELD;
 }
 
 static enum verdict trap_sysreg(struct vcpu *v, uint64_t esr) {
     uint32_t iss = (uint32_t)esr & 0x1ffffffu;
 
-    v->exits[EXIT_SYSREG]++;
+    exit_reason(v, EXIT_SYSREG);
     if (sysreg_sends_sgi(iss) && id_has_gic()) { /* as sysreg_access() does, and quicker */
         unsigned rt = sysreg_iss_rt(iss);
 
@@ -115,7 +116,7 @@ static enum verdict trap_sysreg(struct vcpu *v, uint64_t esr) {
 
 /* A coprocessor or FP access of an AArch32 program: nothing of the kind is emulated. */
 static enum verdict trap_aarch32(struct vcpu *v, uint64_t esr) {
-    v->exits[EXIT_OTHER]++;
+    exit_reason(v, EXIT_OTHER);
     if (condition_failed(v, esr)) {
         skip_instruction(v, esr);
         return RESUME;
@@ -123,13 +124,16 @@ static enum verdict trap_aarch32(struct vcpu *v, uint64_t esr) {
     return undefined(v, esr);
 }
 
-struct vcpu *trap_sync(struct vcpu *v, uint64_t esr) {
+struct vcpu *trap_sync(struct vcpu *v, uint64_t now) {
+    struct pcpu *p = this_pcpu();
+    uint64_t esr = read_sysreg(ESR_EL2);
     enum verdict verdict;
 
+    exit_begin(p, now);
     v->arch.esr = esr;
     switch (esr_class(esr)) {
     case EC_HVC64:
-        v->exits[EXIT_HVC]++;
+        exit_reason(v, EXIT_HVC);
         verdict = hypercall(v);
         break;
     case EC_WFX:
@@ -143,7 +147,7 @@ struct vcpu *trap_sync(struct vcpu *v, uint64_t esr) {
         verdict = devices_abort(v, esr);
         break;
     case EC_SMC64:
-        v->exits[EXIT_SMC]++;
+        exit_reason(v, EXIT_SMC);
         skip_instruction(v, esr); /* the trap came instead of the instruction, other than with HVC */
         verdict = hypercall(v);
         break;
@@ -157,7 +161,7 @@ struct vcpu *trap_sync(struct vcpu *v, uint64_t esr) {
         verdict = trap_aarch32(v, esr);
         break;
     default:
-        v->exits[EXIT_OTHER]++;
+        exit_reason(v, EXIT_OTHER);
         verdict = undefined(v, esr);
     }
     /*
@@ -165,22 +169,29 @@ struct vcpu *trap_sync(struct vcpu *v, uint64_t esr) {
      * interrupt, or whoever wants this pCPU, sets a request or is pending and takes us out again at once.
      */
     if (verdict == RESUME && atomic_load_explicit(&v->requests, memory_order_acquire) == 0) {
+        exit_end(p, v, port_clock());
         return v;
     }
-    return vcpu_next(v, verdict);
+    return vcpu_next(p, v, verdict);
 }
 
-struct vcpu *trap_irq(struct vcpu *v) {
-    v->exits[EXIT_IRQ]++;
+struct vcpu *trap_irq(struct vcpu *v, uint64_t now) {
+    struct pcpu *p = this_pcpu();
+
+    exit_begin(p, now);
+    exit_reason(v, EXIT_IRQ);
     arch_handle_interrupts();
-    return vcpu_next(v, RESUME);
+    return vcpu_next(p, v, RESUME);
 }
 
-struct vcpu *trap_serror(struct vcpu *v, uint64_t esr) {
-    v->exits[EXIT_OTHER]++;
-    v->arch.esr = esr;
+struct vcpu *trap_serror(struct vcpu *v, uint64_t now) {
+    struct pcpu *p = this_pcpu();
+
+    exit_begin(p, now);
+    exit_reason(v, EXIT_OTHER);
+    v->arch.esr = read_sysreg(ESR_EL2);
     vm_crash(v, "SError: a bus error that its memory accesses caused");
-    return vcpu_next(v, POWER_DOWN);
+    return vcpu_next(p, v, POWER_DOWN);
 }
 
 void trap_own_fault(uint64_t kind, uint64_t esr, uint64_t elr, uint64_t far, uint64_t sp,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Called by entry.S, on the vCPU's pCPU, interrupts masked; each returns the vCPU to enter. */
+/*
+ * Called by entry.S, on the vCPU's pCPU, interrupts masked; `now` is when the guest was left, in ticks.
+ * Each returns the vCPU to enter.
+ */
 #ifndef ARM64_TRAP_H
 #define ARM64_TRAP_H
 
@@ -7,9 +10,9 @@
 
 struct vcpu;
 
-struct vcpu *trap_sync(struct vcpu *v, uint64_t esr);
-struct vcpu *trap_irq(struct vcpu *v);
-struct vcpu *trap_serror(struct vcpu *v, uint64_t esr);
+struct vcpu *trap_sync(struct vcpu *v, uint64_t now);
+struct vcpu *trap_irq(struct vcpu *v, uint64_t now);
+struct vcpu *trap_serror(struct vcpu *v, uint64_t now);
 
 /* An exception of the hypervisor's own: a bug of ours. */
 _Noreturn void trap_own_fault(uint64_t kind, uint64_t esr, uint64_t elr, uint64_t far, uint64_t sp,

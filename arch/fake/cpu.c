@@ -7,6 +7,7 @@
 #include "core/port.h"
 #include "hyp/arch.h"
 #include "hyp/console.h"
+#include "hyp/exits.h"
 
 /* ---- Timers and interrupts of the pCPU ---- */
 
@@ -213,13 +214,14 @@ _Noreturn void arch_enter(struct vcpu *v) {
         fake_step();
         guest_check(v);
         guest_enter(v);
+        exit_begin(this_pcpu(), port_clock());
         if (v->arch.op == FAKE_RUN) {
-            v->exits[EXIT_IRQ]++;
+            exit_reason(v, EXIT_IRQ);
             arch_handle_interrupts();
         } else {
             verdict = guest_trap(v);
         }
-        v = vcpu_next(v, verdict);
+        v = vcpu_next(this_pcpu(), v, verdict);
     }
 }
 

@@ -3,6 +3,7 @@
 #include "arch/fake/private.h"
 #include "core/port.h"
 #include "hyp/arch.h"
+#include "hyp/exits.h"
 
 #define FOREVER (1ull << 40) /* a guest that spins is alive: the run ends at its limit */
 
@@ -112,13 +113,13 @@ enum verdict guest_trap(struct vcpu *v) {
 
     switch (v->arch.op) {
     case FAKE_WFI:
-        v->exits[EXIT_WFI]++;
+        exit_reason(v, EXIT_WFI);
         return BLOCK;
     case FAKE_WFE:
-        v->exits[EXIT_WFE]++;
+        exit_reason(v, EXIT_WFE);
         return YIELD;
     default:
-        v->exits[EXIT_HVC]++;
+        exit_reason(v, EXIT_HVC);
         c->result = c->handler(v, c, &verdict);
         return (enum verdict)verdict;
     }

@@ -16,6 +16,11 @@ struct pcpu {
     struct vcpu *loaded;     /* whose registers are here and not in memory, or NULL */
     struct vcpu **last_vcpu; /* per VM: its vCPU that ran here last, NULL when none did */
     uint64_t armed;          /* what the hardware timer is set to, ticks */
+    uint64_t hyp_since;      /* since when it is in the hypervisor, ticks; 0: it is not */
+    uint64_t hyp_time;       /* ticks in the hypervisor before that */
+    uint64_t idle_since;     /* the same for waiting until there is something to do */
+    uint64_t idle_time;
+    uint64_t online_at;      /* when it began to take part, ticks; 0: not yet */
     struct arch_pcpu arch;
 };
 

@@ -5,7 +5,13 @@
 
 #include <stdint.h>
 
+struct pcpu;
 struct vm;
+
+/* What a pCPU did since it came online, in ticks; the three add up to that time. */
+struct cpu_times {
+    uint64_t guest, hypervisor, idle;
+};
 
 /* Ticks of the clock in nanoseconds, exact for any clock up to 1 GHz and 500 years. */
 uint64_t stats_ns(uint64_t ticks);
@@ -13,7 +19,20 @@ uint64_t stats_ns(uint64_t ticks);
 /* Nanoseconds in ticks, rounded up. */
 uint64_t stats_ticks(uint64_t ns);
 
-/* Prints one line for each vCPU of the VM: run-state times in ns, exits by reason. Any pCPU. */
+/* Of a pCPU that is online, up to now. Any pCPU. */
+struct cpu_times stats_cpu_times(const struct pcpu *p);
+
+/* The name of an exit reason (enum exit_reason). */
+const char *stats_exit_name(unsigned reason);
+
+/*
+ * Prints two lines for each vCPU of the VM: run-state times in ns and exits by reason; how long
+ * these took in ns, all and the longest (hyp/exits.h says what that includes). Exits that are not
+ * over yet are not in there. Any pCPU.
+ */
 void stats_print(struct vm *vm);
+
+/* Prints a line for each pCPU: guest, hypervisor and idle time in ns. Any pCPU. */
+void stats_print_cpus(void);
 
 #endif

@@ -10,9 +10,10 @@
 #include "hyp/timer.h"
 #include "hyp/types.h"
 
+struct pcpu;
 struct vm;
 
-/* Why the guest was left: one counter each. The names printed are in hyp/stats.c. */
+/* Why the guest was left: a counter each (hyp/exits.h). The names printed are in hyp/stats.c. */
 enum exit_reason {
     EXIT_WFI,
     EXIT_WFE,
@@ -25,6 +26,11 @@ enum exit_reason {
     EXIT_SETWAY,
     EXIT_OTHER,
     EXIT_REASONS
+};
+
+/* Exits of one kind that are over, and how long they took: all together, and the longest; ticks. */
+struct exit_counter {
+    uint64_t count, total, max;
 };
 
 /* PSCI's view (DEN0022 5.7): AFFINITY_INFO answers with it. Changed under vm->lock only. */
@@ -50,7 +56,9 @@ struct vcpu {
     uint64_t start_arg;
     struct timer timer; /* wakes it for its own timers while the hardware can't */
     bool on_pcpu;       /* interrupts and timers are in a pCPU too; changed by that pCPU only */
-    uint64_t exits[EXIT_REASONS];
+    struct exit_counter *exit; /* of the exit that it is in, in exits[] */
+    uint64_t exit_away;        /* how much longer than its pCPU's that exit is (hyp/exits.h) */
+    struct exit_counter exits[EXIT_REASONS + 1]; /* the last: not an exit but a start */
     uint64_t sibling_flushes; /* entries that had to flush what a sibling left */
     uint64_t sibling_skips;   /* entries on which that was provably needless */
 };
@@ -87,11 +95,11 @@ void vcpu_request_and_wake(struct vcpu *v, uint32_t request);
 void vcpu_timer_update(struct vcpu *v, bool blocked);
 
 /*
- * The end of every exit: decides which vCPU this pCPU enters next and brings it on. `v` is the one
- * that just exited, with what its handler said. Does not return before there is somebody to run.
+ * The end of every exit: decides which vCPU this pCPU, `p`, enters next and brings it on. `v` is the
+ * one that just exited, with what its handler said. Does not return before there is somebody to run.
  * On the pCPU that ran `v`, no locks held, interrupts masked. The order of a switch stands in here.
  */
-struct vcpu *vcpu_next(struct vcpu *v, enum verdict verdict);
+struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict);
 
 /* The first vcpu_next of a pCPU, when none ran there yet. */
 struct vcpu *vcpu_first(void);

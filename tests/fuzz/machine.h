@@ -33,7 +33,7 @@ static struct vm_config config;
 static struct vcpu vcpus[VCPUS], *vcpu_table[VCPUS];
 static uint8_t ram[RAM_SIZE];
 static struct fuzz_input in;
-static uint64_t now, far_el2, hpfar_el2, el1[4]; /* el1: TCR, TTBR0, TTBR1, SCTLR */
+static uint64_t now, esr_el2, far_el2, hpfar_el2, el1[4]; /* el1: TCR, TTBR0, TTBR1, SCTLR */
 static bool ended, room = true;
 static unsigned setway_calls;
 struct pcpu *pcpus[PCPU_MAX];
@@ -44,6 +44,9 @@ unsigned pcpu_count;
 uint64_t fuzz_read_sysreg(const char *name) {
     static const char *const names[] = {"TCR_EL1", "TTBR0_EL1", "TTBR1_EL1", "SCTLR_EL1"};
 
+    if (strcmp(name, "ESR_EL2") == 0) {
+        return esr_el2;
+    }
     if (strcmp(name, "FAR_EL2") == 0) {
         return far_el2;
     }
@@ -183,7 +186,8 @@ void vcpu_timer_update(struct vcpu *v, bool blocked) {
     (void)blocked;
 }
 
-struct vcpu *vcpu_next(struct vcpu *v, enum verdict verdict) {
+struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
+    (void)p;
     ended = ended || verdict == POWER_DOWN;
     return v;
 }
@@ -267,7 +271,8 @@ static void machine_exit(struct vcpu *v, uint64_t esr) {
     gic_virt_fold(v);
     vgic_refill(&v->arch.vgic);
     v->arch.vgic.lr_write = 0;
-    must(trap_sync(v, esr) == v);
+    esr_el2 = esr;
+    must(trap_sync(v, now) == v);
     must(v->arch.pc == pc || v->arch.pc == pc + 4 || v->arch.pc == pc + 2 || v->arch.pc < 0x800);
     must((v->arch.pstate & 0x1f) == 5 || (v->arch.pstate & 0xf) == 0);
     v->arch.pstate = fuzz_take(&in, 1) % 2 != 0 ? 5 : 0x10;

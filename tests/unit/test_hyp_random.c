@@ -166,10 +166,10 @@ static void runs_repeat(void **state) {
         expect_run(&s, FAKE_LIMIT);
         v = vms[0]->vcpus[0];
         if (i == 0) {
-            exits = v->exits[EXIT_HVC] * 1000 + v->arch.loads;
+            exits = v->exits[EXIT_HVC].count * 1000 + v->arch.loads;
             strcpy(first, fake_output());
         }
-        assert_int_equal(exits, v->exits[EXIT_HVC] * 1000 + v->arch.loads);
+        assert_int_equal(exits, v->exits[EXIT_HVC].count * 1000 + v->arch.loads);
         assert_string_equal(first, fake_output());
     }
 }

@@ -131,7 +131,7 @@ static void old_wakes_do_not_end_a_wait(void **state) {
     s.vm[0] = (struct fake_vm){.program = boot_sgi_then_sleep, .vcpus = 2};
     expect_run(&s, FAKE_OFF);
     assert_in_range(vms[0]->vcpus[0]->arch.taken[2], 98, 101);
-    assert_int_equal(vms[0]->vcpus[0]->exits[EXIT_WFI], 100);
+    assert_int_equal(vms[0]->vcpus[0]->exits[EXIT_WFI].count, 100);
     assert_in_range(time_in(vms[0]->vcpus[0], RUN_BLOCKED), 109000, 110000);
 }
 
@@ -281,7 +281,7 @@ static void software_timer_moves_to_a_running_vcpu(void **state) {
     assert_int_equal(vms[0]->vcpus[0]->sched.last_cpu, 1);
     assert_int_equal(vms[0]->vcpus[0]->arch.taken[1], 1);
     assert_int_equal(vms[0]->vcpus[0]->arch.latest[1], 0);
-    assert_int_equal(vms[0]->vcpus[0]->exits[EXIT_IRQ],
+    assert_int_equal(vms[0]->vcpus[0]->exits[EXIT_IRQ].count,
                      1); /* the hardware was set for nothing else */
 }
 

@@ -44,6 +44,7 @@
 #include "core/spinlock.h"
 
 #define LAG_SLICES   4u /* how far behind a vtime may be when it meets another queue */
+#define TURN_PARTS   16u /* a turn lasts at least this part of a slice, whoever wakes up */
 #define YIELD_SLICES 2u /* who is further behind than this can't give up the CPU by a yield */
 #define NO_CPU       UINT32_MAX
 #define SET_WORDS    (CPU_SET_MAX / 64)
@@ -146,8 +147,10 @@ static void add_moved(struct run_queue *q, struct sched_entity *e, uint64_t cred
 
 /*
  * Tells the pCPU that `e` was queued. The one that runs there is displaced only by one who is
- * behind it by a quarter of a slice, or two that wake each other would switch at each turn.
- * Otherwise it keeps what is left of its slice, and a quarter at least.
+ * behind it by a quarter of a slice, or two that wake each other would switch at each turn; and
+ * not before the least turn is over, or one that sleeps for microseconds at a time would leave it
+ * hardly more than the costs of switching. Otherwise it keeps what is left of its slice, and a
+ * quarter at least.
  */
 static void announce(struct run_queue *q, const struct sched_entity *e, uint64_t now) {
     const struct sched_entity *cur = q->cur;
@@ -156,7 +159,9 @@ static void announce(struct run_queue *q, const struct sched_entity *e, uint64_t
         idle_claim(q->cpu);
         pick_by(q, 0);
     } else if (before(e->vtime + e->slice_vtime / 4, cur->vtime)) {
-        pick_by(q, 0);
+        uint64_t least = q->turn + sched.slice / TURN_PARTS;
+
+        pick_by(q, now < least ? least : 0);
     } else if (__atomic_load_n(&q->slice_end, __ATOMIC_RELAXED) == UINT64_MAX) {
         uint64_t least = now + sched.slice / 4;
 

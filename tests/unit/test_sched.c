@@ -206,6 +206,23 @@ static void test_wake_preempts_who_is_ahead(void **state) {
     assert_true(sched_need_pick(0));
 }
 
+/* One that sleeps for moments at a time can't cut the other's turns to pieces (P14's kind). */
+static void test_no_turn_is_cut_short(void **state) {
+    (void)state;
+    sim_init(1);
+    struct sim_entity *sleeper = sim_add(256, cpu_set_all());
+    struct sim_entity *spinner;
+
+    sleeper->run = 2;
+    sleeper->sleep = 5;
+    sim_wake(sleeper);
+    spinner = sim_spinner(256, cpu_set_all());
+    sim_run(SIM_SECOND);
+    assert_in_range(spinner->e.switches, SIM_SECOND / SIM_SLICE,
+                    SIM_SECOND / (SIM_SLICE / 16) + 1);
+    assert_true(sleeper->e.longest_wait <= SIM_SLICE);
+}
+
 static void test_sleep_saves_up_one_slice_at_most(void **state) {
     (void)state;
     sim_init(1);
@@ -462,6 +479,7 @@ int main(void) {
         cmocka_unit_test(test_yield_alone_changes_nothing),
         cmocka_unit_test(test_slice_end_only_with_company),
         cmocka_unit_test(test_wake_preempts_who_is_ahead),
+        cmocka_unit_test(test_no_turn_is_cut_short),
         cmocka_unit_test(test_sleep_saves_up_one_slice_at_most),
         cmocka_unit_test(test_spinner_with_seven_wakers),
         cmocka_unit_test(test_spinner_with_seven_greedy_wakers),

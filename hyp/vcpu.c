@@ -272,6 +272,10 @@ struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
             exit_end_switched(p, v, port_clock());
             return v;
         }
+        /* Others may go on asking for ever: the timer, by which all others come to run, must not wait. */
+        if (arch_interrupt_pending()) {
+            arch_handle_interrupts();
+        }
     }
 }
 

@@ -2,14 +2,15 @@
 # shellcheck shell=bash
 # Sourced by bench/run: running a machine, keeping figures, writing them down.
 
-out=build/bench
+out=$(realpath -m "${BENCH_DIR:-build/bench}")
+images=$PWD/build/bench/guest
 reference=bench/results/arm64.json
 missing= # not empty: something could not be measured
 eval "$(lab/env)" # KERNEL_6_12 and its like
 
 # A section of a machine description: vm NAME IMAGE MEMORY VCPUS [COMMAND LINE]
 vm() {
-	printf '[vm %s]\nkernel = guest/%s\nmemory = %s\nvcpus = %s\n' "$1" "$2" "$3" "$4"
+	printf '[vm %s]\nkernel = %s\nmemory = %s\nvcpus = %s\n' "$1" "$(realpath "$images/$2")" "$3" "$4"
 	[ -z "${5:-}" ] || printf 'cmdline = %s\n' "$5"
 }
 
@@ -38,7 +39,7 @@ machine() {
 			exec "$emulator" "\${a[@]}"
 		END
 		chmod +x "$log/emulator"
-		emulator=$PWD/$log/emulator
+		emulator=$log/emulator
 	fi
 	if ! PARAVANE_QEMU=$emulator build/paravane run "$out/${3:-$1}.conf" --cpus "$2" --memory 512M \
 		--timeout 120 --log-dir "$log" </dev/null >"$log/out" 2>&1; then
@@ -87,14 +88,14 @@ first_value() {
 	figure "$3" "$min" ns "$n" "$min" "$max" "$5"
 }
 
-# sorted_value FILE FIGURE CONFIGURATION: a file of sorted samples, one a line.
+# sorted_value FILE FIGURE CONFIGURATION [UNIT]: a file of sorted samples, one a line.
 sorted_value() {
 	local median min max n
 	read -r median min max n < <(
 		awk '{ a[NR] = $1 } END { if (NR) print a[int(NR / 2) + 1], a[1], a[NR], NR }' "$1"
 	) ||
 		{ lacks "$2" "no samples in $1" && return; }
-	figure "$2" "$median" ns "$n" "$min" "$max" "$3"
+	figure "$2" "$median" "${4:-ns}" "$n" "$min" "$max" "$3"
 }
 
 # build/bench/results.json from the figures. Names and versions have no quotes or backslashes in them.

@@ -46,16 +46,16 @@ $(foreach t,$(UNIT_THREADS),$(eval $(call unit_program,$t,-tsan,tsan)))
 .PHONY: unit test test-unit test-guest test-linux test-long run lint
 unit: $(UNIT_PROGRAMS)
 
-test: all unit
-	@tests/run unit guest linux
+test: all unit $(BENCH_IMAGES)
+	@tests/run
 test-unit: all unit
 	@tests/run unit
 test-guest: all
 	@tests/run guest
 test-linux: all
 	@tests/run linux
-test-long: all unit
-	@tests/run --long unit guest linux
+test-long: all unit $(BENCH_IMAGES)
+	@tests/run --long
 run: all
 	@lab/demo/run
 lint: all

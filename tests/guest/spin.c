@@ -5,6 +5,8 @@
  * says how much work it did. kind selects what the loop does (P15):
  *   0 branch to self   1 UART status reads   2 trapped system register   3 unknown hypercall
  *   4 SGI to itself    5 first touch of new pages   6 writes to CNTKCTL and the physical timer
+ *   8 console output: lines, as fast as they go by the
+ *     boot CPU (P23: that freezes neither the VM nor its neighbour)
  *   7 as 0, while all other CPUs execute a masked branch to self for ever: SYSTEM_OFF must end them
  * `for_us` limits the time in microseconds instead. `work` (kind 0, one CPU): the least share of that time,
  * in percent, that must have been the loop's own: it knows how long a turn of it takes at best.
@@ -41,6 +43,10 @@ static void unit(uint64_t *page) {
     case 6:
         write_sysreg(cntkctl_el1, 0x2);
         write_sysreg(cntp_ctl_el0, 2);
+        break;
+    case 8:
+        if (this_cpu()->index == 0) /* two would fight for print's lock */
+            print("# 8: a line for the console, as long as a kernel's messages are\n");
         break;
     default:
         break;
@@ -118,7 +124,8 @@ void test_main(void) {
     }
     print("# units %lu worst gap %lu us in %lu us\n", sum, ticks_to_us(gap), limit_us);
     check_true("P15-progress", sum > 0);
-    check_range("P15-worst-gap-us", ticks_to_us(gap), 0, bootarg("gap_us", 10000000));
+    check_range(kind == 8 ? "P23-worst-gap-us" : "P15-worst-gap-us", ticks_to_us(gap), 0,
+                bootarg("gap_us", 10000000));
     if (bootarg("work", 0))
         check_range("P14-work-percent", sum * best_turn * 100 / us_to_ticks(limit_us), bootarg("work", 0),
                     100);

@@ -20,6 +20,9 @@ uint64_t port_clock(void);
  */
 void port_kick_cpu(unsigned cpu);
 
+/* The number of the calling pCPU, from 0. Any context, interrupts masked. */
+unsigned port_this_cpu(void);
+
 /* A hint that the caller spins for another pCPU. Any context. */
 void port_relax(void);
 

@@ -356,7 +356,7 @@ static struct sched_entity *choose(struct run_queue *q, struct sched_entity *sta
 /* `next`, who is not in the list, runs on q from now on. */
 static void start(struct run_queue *q, struct sched_entity *next, uint64_t now) {
     if (next->state != RUN_RUNNING) {
-        set_state(next, RUN_RUNNING, now);
+        set_state(q, next, RUN_RUNNING, now, TRACE_WHY_PICK);
     }
     __atomic_store_n(&next->wake_pending, false, __ATOMIC_RELAXED);
     if (!__atomic_load_n(&next->on_cpu, __ATOMIC_RELAXED)) {
@@ -417,7 +417,8 @@ struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
         } else if (__atomic_load_n(&prev->wake_pending, __ATOMIC_RELAXED)) {
             stay = prev;
         } else {
-            prev->state = (uint8_t)prev_state;
+            enter_state(q, prev, prev_state,
+                        prev_state == RUN_BLOCKED ? TRACE_WHY_BLOCK : TRACE_WHY_STOP);
         }
     }
     next = choose(q, stay, yield, now);
@@ -431,7 +432,7 @@ struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
     if (next != stay) {
         list_remove_head(q);
         if (stay != NULL) {
-            stay->state = RUN_RUNNABLE;
+            enter_state(q, stay, RUN_RUNNABLE, yield ? TRACE_WHY_YIELD : TRACE_WHY_SLICE);
             list_insert(q, stay);
         }
         list_changed(q, stay != NULL ? q->waiting : q->waiting - 1);
@@ -506,7 +507,7 @@ void sched_wake(struct sched_entity *e) {
         return;
     }
     cpu = choose_cpu(q, e);
-    set_state(e, RUN_RUNNABLE, now);
+    set_state(q, e, RUN_RUNNABLE, now, TRACE_WHY_WAKE);
     refresh(q, now);
     if (before(e->vtime, q->floor - credit)) {
         e->vtime = q->floor - credit;
@@ -547,15 +548,17 @@ bool sched_need_pick(unsigned cpu) {
     return end != UINT64_MAX && (end == 0 || port_clock() >= end);
 }
 
-void sched_times(struct sched_entity *e, uint64_t times[RUN_STATES]) {
+uint64_t sched_times(struct sched_entity *e, uint64_t times[RUN_STATES]) {
     struct run_queue *q = lock_queue_of(e);
     uint64_t now = port_clock();
 
     for (unsigned state = 0; state < RUN_STATES; state++) {
         times[state] = e->times[state];
     }
-    times[e->state] += now > e->since ? now - e->since : 0;
+    now = now > e->since ? now : e->since;
+    times[e->state] += now - e->since;
     spin_unlock(&q->lock);
+    return now;
 }
 
 void sched_init(unsigned cpus, uint64_t slice) {

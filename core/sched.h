@@ -36,6 +36,7 @@ struct sched_entity {
     uint64_t migrations;              /* how often it came onto another pCPU than before */
     struct cpu_set allowed;           /* pCPUs it may run on */
     uint32_t weight;                  /* 1..65535 */
+    uint32_t id;                      /* TRACE_WHO in traces; the owner sets it, 0 otherwise */
     uint16_t vtime_rest;              /* what vtime lacks, in 1 / weight ticks: nothing is lost */
     uint16_t cpu;                     /* pCPU whose queue it belongs to */
     uint16_t last_cpu;                /* pCPU it was last brought onto */
@@ -105,9 +106,9 @@ bool sched_need_pick(unsigned cpu);
 uint64_t sched_slice_end(unsigned cpu);
 
 /*
- * The entity's times per state in ticks up to now, exact: the four add up to the time since
- * sched_entity_init(). May take the lock of its queue.
+ * The entity's times per state in ticks up to now, which is returned, exact: the four add up to the
+ * time since sched_entity_init(). Takes the lock of its queue.
  */
-void sched_times(struct sched_entity *e, uint64_t times[RUN_STATES]);
+uint64_t sched_times(struct sched_entity *e, uint64_t times[RUN_STATES]);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "core/sched.h"
 #include "core/spinlock.h"
+#include "core/trace.h"
 
 /* Keeps what is rarely needed out of the way of the common case. */
 #define RARE __attribute__((noinline, cold))
@@ -78,8 +79,22 @@ static inline void list_remove_head(struct run_queue *q) {
     *(next != NULL ? &next->prev : &q->tail) = NULL;
 }
 
+/* Records that `e`, of q, is in state `to` from e->since on. While a trace is taken. */
+RARE void sched_trace(const struct run_queue *q, const struct sched_entity *e, enum run_state to,
+                      enum trace_why why);
+
+/* Another state; the time in the present one has been added up to e->since. */
+static inline void enter_state(const struct run_queue *q, struct sched_entity *e,
+                               enum run_state state, enum trace_why why) {
+    if (trace_active()) {
+        sched_trace(q, e, state, why);
+    }
+    e->state = (uint8_t)state;
+}
+
 /* Ends the entity's stay in its present state. */
-static inline void set_state(struct sched_entity *e, enum run_state state, uint64_t now) {
+static inline void set_state(const struct run_queue *q, struct sched_entity *e,
+                             enum run_state state, uint64_t now, enum trace_why why) {
     uint64_t spent = now > e->since ? now - e->since : 0;
 
     e->times[e->state] += spent;
@@ -87,7 +102,7 @@ static inline void set_state(struct sched_entity *e, enum run_state state, uint6
     if (e->state == RUN_RUNNABLE && spent > e->longest_wait) {
         e->longest_wait = spent;
     }
-    e->state = (uint8_t)state;
+    enter_state(q, e, state, why);
 }
 
 /* Charges a RUNNING entity for what it ran up to now: its RUNNING state begins anew. */

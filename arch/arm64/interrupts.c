@@ -74,6 +74,10 @@ void port_kick_cpu(unsigned cpu) {
     }
 }
 
+unsigned port_this_cpu(void) {
+    return this_pcpu()->index;
+}
+
 void port_relax(void) {
     __asm__ volatile("yield" : : : "memory");
 }

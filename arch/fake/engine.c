@@ -349,6 +349,10 @@ uint64_t engine_clock(void) {
     return now_ticks;
 }
 
+unsigned port_this_cpu(void) {
+    return this_pcpu()->index;
+}
+
 void port_relax(void) {
     if (at_work == NULL) {
         fake_fault("the test itself waits for a lock");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* link: core/sched.c */
+/* link: core/sched.c core/sched_trace.c core/trace.c */
 /*
  * The scheduler on real threads, one for each pCPU: nobody runs twice at once, no wake is lost, no
  * pCPU sleeps beside work. Made for the thread and address sanitizers as much as for itself.
@@ -54,6 +54,10 @@ uint64_t port_clock(void) {
 
 void port_kick_cpu(unsigned cpu) {
     __atomic_store_n(&pcpus[cpu].kicked, 1, __ATOMIC_RELEASE);
+}
+
+unsigned port_this_cpu(void) {
+    return 0; /* asked for by traces only, and none is taken here */
 }
 
 void port_relax(void) {

@@ -57,6 +57,7 @@ struct vm_config {
 /* The [machine] section, or the defaults when there is none. */
 struct machine_config {
     uint64_t slice_ns; /* 100'000..100'000'000; 0: the hypervisor's default */
+    uint64_t trace;    /* bytes of trace ring for each pCPU, 0 (none)..256 MiB */
 };
 
 /* What is wrong, where. `found` and `expected` are printable ASCII, whatever the input was. */

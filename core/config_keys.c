@@ -26,6 +26,8 @@ static const struct config_key vm_keys[] = {
 static const struct config_key machine_keys[] = {
     {"slice", KEY_DURATION, false, MACHINE(slice_ns), 100000, 100000000,
      "a number with suffix us or ms, from 100us to 100ms"},
+    {"trace", KEY_SIZE, false, MACHINE(trace), 0, 256u << 20,
+     "a number with suffix K, M or G, a multiple of 4K up to 256M"},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

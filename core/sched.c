@@ -356,7 +356,7 @@ static struct sched_entity *choose(struct run_queue *q, struct sched_entity *sta
 /* `next`, who is not in the list, runs on q from now on. */
 static void start(struct run_queue *q, struct sched_entity *next, uint64_t now) {
     if (next->state != RUN_RUNNING) {
-        set_state(q, next, RUN_RUNNING, now, TRACE_WHY_PICK);
+        set_state(q, next, RUN_RUNNING, now);
     }
     __atomic_store_n(&next->wake_pending, false, __ATOMIC_RELAXED);
     if (!__atomic_load_n(&next->on_cpu, __ATOMIC_RELAXED)) {
@@ -417,8 +417,7 @@ struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
         } else if (__atomic_load_n(&prev->wake_pending, __ATOMIC_RELAXED)) {
             stay = prev;
         } else {
-            enter_state(q, prev, prev_state,
-                        prev_state == RUN_BLOCKED ? TRACE_WHY_BLOCK : TRACE_WHY_STOP);
+            enter_state(q, prev, prev_state, false);
         }
     }
     next = choose(q, stay, yield, now);
@@ -432,7 +431,7 @@ struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
     if (next != stay) {
         list_remove_head(q);
         if (stay != NULL) {
-            enter_state(q, stay, RUN_RUNNABLE, yield ? TRACE_WHY_YIELD : TRACE_WHY_SLICE);
+            enter_state(q, stay, RUN_RUNNABLE, yield);
             list_insert(q, stay);
         }
         list_changed(q, stay != NULL ? q->waiting : q->waiting - 1);
@@ -507,7 +506,7 @@ void sched_wake(struct sched_entity *e) {
         return;
     }
     cpu = choose_cpu(q, e);
-    set_state(q, e, RUN_RUNNABLE, now, TRACE_WHY_WAKE);
+    set_state(q, e, RUN_RUNNABLE, now);
     refresh(q, now);
     if (before(e->vtime, q->floor - credit)) {
         e->vtime = q->floor - credit;

@@ -81,20 +81,23 @@ static inline void list_remove_head(struct run_queue *q) {
 
 /* Records that `e`, of q, is in state `to` from e->since on. While a trace is taken. */
 RARE void sched_trace(const struct run_queue *q, const struct sched_entity *e, enum run_state to,
-                      enum trace_why why);
+                      bool yield);
 
-/* Another state; the time in the present one has been added up to e->since. */
+/*
+ * Another state; the time in the present one has been added up to e->since. `yield`: the entity
+ * gives the pCPU up though its slice is not over.
+ */
 static inline void enter_state(const struct run_queue *q, struct sched_entity *e,
-                               enum run_state state, enum trace_why why) {
+                               enum run_state state, bool yield) {
     if (trace_active()) {
-        sched_trace(q, e, state, why);
+        sched_trace(q, e, state, yield);
     }
     e->state = (uint8_t)state;
 }
 
 /* Ends the entity's stay in its present state. */
 static inline void set_state(const struct run_queue *q, struct sched_entity *e,
-                             enum run_state state, uint64_t now, enum trace_why why) {
+                             enum run_state state, uint64_t now) {
     uint64_t spent = now > e->since ? now - e->since : 0;
 
     e->times[e->state] += spent;
@@ -102,7 +105,7 @@ static inline void set_state(const struct run_queue *q, struct sched_entity *e,
     if (e->state == RUN_RUNNABLE && spent > e->longest_wait) {
         e->longest_wait = spent;
     }
-    enter_state(q, e, state, why);
+    enter_state(q, e, state, false);
 }
 
 /* Charges a RUNNING entity for what it ran up to now: its RUNNING state begins anew. */

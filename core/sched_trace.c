@@ -3,22 +3,30 @@
 #include "core/port.h"
 #include "core/sched_queue.h"
 
-/* What only the queue or the entity knows about the reason. */
-static enum trace_why refined(const struct run_queue *q, const struct sched_entity *e,
-                              enum trace_why why) {
+static enum trace_why reason(const struct run_queue *q, const struct sched_entity *e,
+                             enum run_state to, bool yield) {
     uint64_t end = __atomic_load_n(&q->slice_end, __ATOMIC_RELAXED);
 
-    switch (why) {
-    case TRACE_WHY_SLICE:
-        return end == 0 ? TRACE_WHY_PREEMPTION : e->since >= end ? why : TRACE_WHY_GIVE_WAY;
-    case TRACE_WHY_PICK:
-        return e->switches != 0 && e->last_cpu != q->cpu ? TRACE_WHY_MIGRATION : why;
+    switch (to) {
+    case RUN_OFF:
+        return TRACE_WHY_STOP;
+    case RUN_BLOCKED:
+        return TRACE_WHY_BLOCK;
+    case RUN_RUNNING:
+        return e->switches != 0 && e->last_cpu != q->cpu ? TRACE_WHY_MIGRATION : TRACE_WHY_PICK;
     default:
-        return why;
+        break;
     }
+    if (e->state != RUN_RUNNING) {
+        return TRACE_WHY_WAKE;
+    }
+    if (end == 0) {
+        return TRACE_WHY_PREEMPTION;
+    }
+    return yield ? TRACE_WHY_YIELD : e->since >= end ? TRACE_WHY_SLICE : TRACE_WHY_GIVE_WAY;
 }
 
 void sched_trace(const struct run_queue *q, const struct sched_entity *e, enum run_state to,
-                 enum trace_why why) {
-    trace_at(e->since, TRACE_STATE, e->id, trace_state_arg(e->state, to, refined(q, e, why)));
+                 bool yield) {
+    trace_at(e->since, TRACE_STATE, e->id, trace_state_arg(e->state, to, reason(q, e, to, yield)));
 }

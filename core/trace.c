@@ -9,7 +9,7 @@
 
 #include "core/port.h"
 
-bool trace_on;
+uint32_t trace_on;
 static struct trace_ring *trace_rings;
 
 void trace_ring_init(struct trace_ring *r, struct trace_record *memory, uint64_t count) {

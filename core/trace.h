@@ -69,13 +69,17 @@ void trace_switch(bool on);
 void trace_at(uint64_t time, enum trace_event event, uint32_t who, uint32_t arg);
 
 /* The same, now. */
-void trace_event_now(enum trace_event event, uint32_t who, uint32_t arg);
+__attribute__((cold)) void trace_event_now(enum trace_event event, uint32_t who, uint32_t arg);
 
-extern bool trace_on; /* read by trace_active() only */
+/* Read by trace_active() only. Hidden: or its address would be loaded first. */
+extern uint32_t trace_on __attribute__((visibility("hidden")));
 
-/* Whether events are recorded. */
+/*
+ * Whether events are recorded. Volatile is all the atomicity that one aligned word needs here, and
+ * costs two instructions less than an atomic load on arm64 (GCC does not fold its address).
+ */
 static inline bool trace_active(void) {
-    return __builtin_expect(__atomic_load_n(&trace_on, __ATOMIC_RELAXED), false);
+    return __builtin_expect(*(const volatile uint32_t *)&trace_on != 0, false);
 }
 
 /* Records an event if a trace is being taken. Any pCPU, interrupts masked. */

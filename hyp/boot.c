@@ -8,6 +8,7 @@
 #include "hyp/console.h"
 #include "hyp/mem.h"
 #include "hyp/stats.h"
+#include "hyp/trace.h"
 #include "hyp/vm.h"
 
 #define DEFAULT_SLICE_NS 2000000u
@@ -96,6 +97,7 @@ _Noreturn void boot_main(void *firmware) {
         pcpus[i]->armed = TIMER_NEVER;
     }
     create_vms(&info);
+    trace_boot(machine.trace);
     console_printf("own memory %lu KiB", (arch_image_size() + mem_own() + 1023) >> 10);
     arch_start_cpus();
     start_vms();
@@ -105,5 +107,7 @@ _Noreturn void boot_main(void *firmware) {
 _Noreturn void boot_cpu_main(struct pcpu *p) {
     arch_cpu_init(p);
     sched_cpu_online(p->index);
-    arch_enter(vcpu_first());
+    struct vcpu *v = vcpu_first();
+    trace_vcpu(TRACE_ENTER, v, 0);
+    arch_enter(v);
 }

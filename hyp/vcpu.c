@@ -7,6 +7,7 @@
 #include "hyp/console.h"
 #include "hyp/exits.h"
 #include "hyp/stats.h"
+#include "hyp/trace.h"
 #include "hyp/vm.h"
 
 static enum run_state state_after(enum verdict verdict) {
@@ -22,6 +23,7 @@ static enum run_state state_after(enum verdict verdict) {
 
 static void vcpu_timer_fired(struct timer *t) {
     struct vcpu *v = (struct vcpu *)((char *)t - offsetof(struct vcpu, timer));
+    trace_vcpu(TRACE_TIMER, v, 0);
     vcpu_request_and_wake(v, REQUEST_TIMER);
 }
 
@@ -31,6 +33,7 @@ void vcpu_init(struct vcpu *v, struct vm *vm, unsigned index) {
     v->exit = &v->exits[EXIT_REASONS];
     timer_init(&v->timer, vcpu_timer_fired);
     sched_entity_init(&v->sched, vm->config->weight, vm->config->cpus);
+    v->sched.id = trace_who(v);
     arch_vcpu_init(v);
 }
 
@@ -117,6 +120,7 @@ static void vcpu_enter_pcpu(struct pcpu *p, struct vcpu *v) {
         if (*last != NULL) {
             arch_tlb_flush_local(v->vm);
             v->sibling_flushes++;
+            trace_vcpu(TRACE_FLUSH, v, 0);
         } else {
             v->sibling_skips++; /* no vCPU of this VM ever ran here */
         }
@@ -162,6 +166,10 @@ static void idle(struct pcpu *p) {
     p->idle_since = since;
     arch_wait_for_interrupt();
     uint64_t until = port_clock();
+    if (trace_active()) {
+        trace_at(since, TRACE_IDLE, 0, 1);
+        trace_at(until, TRACE_IDLE, 0, 0);
+    }
     p->idle_time += until - since;
     p->idle_since = 0;
     p->hyp_since = until;
@@ -220,6 +228,9 @@ __attribute__((noinline)) static struct vcpu *vcpu_switch(struct pcpu *p, struct
         p->loaded = NULL;
     }
     e = sched_pick(p->index, &v->sched, state_after(*verdict));
+    if (*verdict == YIELD) { /* then somebody runs */
+        trace_vcpu(TRACE_YIELD, v, e->id);
+    }
     if (e == &v->sched) {
         if (*verdict ==
             BLOCK) { /* called off: arch_vcpu_pending took its interrupts off the hardware */

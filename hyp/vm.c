@@ -6,6 +6,7 @@
 #include "hyp/console.h"
 #include "hyp/mem.h"
 #include "hyp/stats.h"
+#include "hyp/trace.h"
 
 struct vm **vms;
 unsigned vm_count;
@@ -53,6 +54,7 @@ struct vm *vm_create(const struct vm_config *config, unsigned index) {
 static void begin_loading(struct vm *vm) {
     load_begin(vm);
     atomic_store(&vm->state, VM_LOADING);
+    trace_vm(vm, VM_LOADING);
     sched_wake(&vm->vcpus[0]->sched);
 }
 
@@ -98,8 +100,10 @@ static void vm_gone(struct vm *vm) {
     }
     spin_unlock(&end_lock);
     atomic_store(&vm->state, VM_OFF);
+    trace_vm(vm, VM_OFF);
     if (atomic_fetch_sub(&vms_running, 1) == 1) {
         stats_print_cpus();
+        trace_finish();
         console_printf("machine off: %u off, %u crashed", vms_off, vms_crashed);
         console_drain();
         arch_power_off();
@@ -147,6 +151,7 @@ bool vm_load_step(struct vm *vm) {
     }
     atomic_store(&vm->vcpus[0]->power, VCPU_ON_PENDING);
     atomic_store(&vm->state, VM_RUNNING);
+    trace_vm(vm, VM_RUNNING);
     spin_unlock(&vm->lock);
     return true;
 }
@@ -157,6 +162,7 @@ void vm_stop(struct vm *vm, enum vm_end reason) {
     spin_lock(&vm->lock);
     if (atomic_load(&vm->state) == VM_RUNNING) {
         atomic_store(&vm->state, VM_STOPPING);
+        trace_vm(vm, VM_STOPPING);
         vm->end = reason;
         vm->alive = 0;
         for (unsigned i = 0; i < vm->config->vcpus; i++) {

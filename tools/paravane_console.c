@@ -25,16 +25,21 @@ struct console {
     size_t n_vms;
     FILE *log;     /* everything, as it came */
     FILE *own_log; /* the hypervisor's lines */
-    FILE *target;  /* of the line being read, once that is known */
-    bool known;    /* the line's beginning has been looked at */
+    FILE *trace;   /* its traces', which go nowhere else; NULL: there are none */
+    enum { LINE_UNKNOWN, LINE_TRACE, LINE_OTHER } kind; /* of the line that has begun */
+    size_t held;  /* LINE_UNKNOWN: so much of trace_prefix has come, and nothing else */
+    FILE *target; /* of the line being read, once that is known */
+    bool known;   /* the line's beginning has been looked at */
     bool panicked, machine_off;
     bool failed;
     size_t used;
     char line[8192];
 };
 
+static const char trace_prefix[] = "paravane: trace ";
+
 static FILE *open_log(struct console *c, const char *name, const char *suffix) {
-    char *path = must_printf("%s/%s%s.log", c->log_dir, name, suffix);
+    char *path = must_printf("%s/%s%s", c->log_dir, name, suffix);
     FILE *log = fopen(path, "we");
 
     if (log == NULL) {
@@ -45,19 +50,22 @@ static FILE *open_log(struct console *c, const char *name, const char *suffix) {
     return log;
 }
 
-static void open_logs(struct console *c) {
+static void open_logs(struct console *c, bool traced) {
     if (!make_folders(c->log_dir)) {
         complain("cannot make the folder %s: %s", c->log_dir, strerror(errno));
         c->failed = true;
         return;
     }
-    c->log = open_log(c, "console", "");
-    c->own_log = open_log(c, "paravane", "");
+    c->log = open_log(c, "console", ".log");
+    c->own_log = open_log(c, "paravane", ".log");
+    if (traced) {
+        c->trace = open_log(c, "trace", ".txt");
+    }
     for (size_t i = 0; i < c->n_vms && !c->failed; i++) {
         const char *name = c->vms[i].name;
         /* a dot can't be part of a VM's name, so these two stay unlike any other */
         bool taken = strcmp(name, "console") == 0 || strcmp(name, "paravane") == 0;
-        c->vms[i].log = open_log(c, name, taken ? ".vm" : "");
+        c->vms[i].log = open_log(c, name, taken ? ".vm.log" : ".log");
     }
 }
 
@@ -72,7 +80,7 @@ struct console *console_open(const struct machine *m, const char *log_dir, const
         c->vms[i] = (struct console_vm){.name = m->vms[i].name, .autostart = m->vms[i].autostart};
     }
     if (log_dir != NULL) {
-        open_logs(c);
+        open_logs(c, m->config.trace != 0);
         if (!c->failed) {
             fprintf(c->log, "%s\n", header);
         }
@@ -121,7 +129,9 @@ static const char *classify(struct console *c) {
     if ((text = after(c->line, "paravane: ")) != NULL) {
         const char *rest;
         c->target = c->own_log;
-        if ((rest = after(text, "vm ")) != NULL) {
+        if (c->trace != NULL && after(text, "trace ") != NULL) {
+            c->target = NULL; /* is in its file already */
+        } else if ((rest = after(text, "vm ")) != NULL) {
             note_vm(c, rest);
         } else if (after(text, "panic:") != NULL) {
             c->panicked = true;
@@ -172,18 +182,66 @@ static void check_log(struct console *c, FILE *log, const char *name) {
 static void check_logs(struct console *c) {
     check_log(c, c->log, "the console");
     check_log(c, c->own_log, "the hypervisor");
+    check_log(c, c->trace, "traces");
     for (size_t i = 0; i < c->n_vms; i++) {
         check_log(c, c->vms[i].log, c->vms[i].name);
     }
 }
 
-bool console_feed(struct console *c, const char *bytes, size_t n) {
-    if (!c->failed && !write_all(STDOUT_FILENO, bytes, n)) {
+/* To the terminal and the log of everything. */
+static void show(struct console *c, const char *bytes, size_t n) {
+    if (n > 0 && !c->failed && !write_all(STDOUT_FILENO, bytes, n)) {
         complain("cannot write to standard output: %s", strerror(errno));
         c->failed = true;
     }
     if (c->log != NULL) {
         fwrite(bytes, 1, n, c->log);
+    }
+}
+
+/*
+ * The same, but lines of a trace go to their file, and only there. The beginning of a line is held
+ * back while it may still be one.
+ */
+static void show_or_trace(struct console *c, const char *bytes, size_t n) {
+    char others[4096];
+    size_t used = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (c->kind == LINE_UNKNOWN) {
+            if (bytes[i] == trace_prefix[c->held]) {
+                if (++c->held == sizeof(trace_prefix) - 1) {
+                    c->kind = LINE_TRACE;
+                    fputs(trace_prefix, c->trace);
+                }
+                continue;
+            }
+            c->kind = LINE_OTHER;
+            memcpy(others + used, trace_prefix, c->held);
+            used += c->held;
+        }
+        if (c->kind == LINE_OTHER) {
+            others[used++] = bytes[i];
+        } else if (bytes[i] != '\r') {
+            fputc(bytes[i], c->trace);
+        }
+        if (bytes[i] == '\n') {
+            c->kind = LINE_UNKNOWN;
+            c->held = 0;
+        }
+        if (used > sizeof(others) - sizeof(trace_prefix)) {
+            show(c, others, used);
+            used = 0;
+        }
+    }
+    show(c, others, used);
+}
+
+bool console_feed(struct console *c, const char *bytes, size_t n) {
+    if (c->trace != NULL) {
+        show_or_trace(c, bytes, n);
+    } else {
+        show(c, bytes, n);
     }
     for (size_t i = 0; i < n; i++) {
         if (bytes[i] == '\n') {
@@ -200,6 +258,9 @@ bool console_feed(struct console *c, const char *bytes, size_t n) {
 }
 
 bool console_finish(struct console *c) {
+    if (c->trace != NULL && c->kind == LINE_UNKNOWN) {
+        show(c, trace_prefix, c->held);
+    }
     if (c->used > 0 || c->known) {
         flush_line(c, true);
     }
@@ -243,6 +304,9 @@ void console_free(struct console *c) {
     }
     if (c->own_log != NULL) {
         fclose(c->own_log);
+    }
+    if (c->trace != NULL) {
+        fclose(c->trace);
     }
     free(c->vms);
     free(c);

@@ -322,9 +322,10 @@ static bool cpus_suffice(const struct machine *m, unsigned cpus) {
     return true;
 }
 
-/* The VMs' memory, the archive, and 128 MiB for the hypervisor; in steps of 64 MiB. */
-static uint64_t default_memory_mib(const struct machine *m, uint64_t archive_size) {
-    uint64_t mib = (machine_memory(m) + archive_size + MIB - 1) / MIB + 128;
+/* The VMs' memory, the archive, traces, and 128 MiB for the hypervisor; in steps of 64 MiB. */
+static uint64_t default_memory_mib(const struct machine *m, unsigned cpus, uint64_t archive_size) {
+    uint64_t own = m->config.trace * cpus + archive_size;
+    uint64_t mib = (machine_memory(m) + own + MIB - 1) / MIB + 128;
 
     mib = (mib + 63) / 64 * 64;
     return mib < 256 ? 256 : mib;
@@ -343,7 +344,7 @@ static int run_machine(const struct machine *m, struct run_options *o,
         return EXIT_FAILED;
     }
     if (o->memory_mib == 0) {
-        o->memory_mib = default_memory_mib(m, archive_size);
+        o->memory_mib = default_memory_mib(m, o->cpus, archive_size);
     }
     char *header = must_printf("# run: cpus=%u memory=%lluM cpu=%s mode=%s qemu=%s", o->cpus,
                                (unsigned long long)o->memory_mib, o->cpu,

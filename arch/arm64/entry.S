@@ -22,10 +22,8 @@
     b   own_fault
 .endm
 
-    .text
-    .balign 2048
-    .global vectors
-vectors:
+/* A table of vectors: who gets the exits. */
+.macro vector_table sync, irq, serror
     from_hypervisor 0           /* EL2 with SP_EL0: never used */
     from_hypervisor 1
     from_hypervisor 2
@@ -34,14 +32,25 @@ vectors:
     from_hypervisor 5
     from_hypervisor 6
     from_hypervisor 7
-    from_guest exit_sync        /* a guest in AArch64 */
-    from_guest exit_irq
-    from_guest exit_irq
-    from_guest exit_serror
-    from_guest exit_sync        /* a guest's EL0 in AArch32 */
-    from_guest exit_irq
-    from_guest exit_irq
-    from_guest exit_serror
+    from_guest \sync            /* a guest in AArch64 */
+    from_guest \irq
+    from_guest \irq
+    from_guest \serror
+    from_guest \sync            /* a guest's EL0 in AArch32 */
+    from_guest \irq
+    from_guest \irq
+    from_guest \serror
+.endm
+
+    .text
+    .balign 2048
+    .global vectors
+vectors:
+    vector_table exit_sync, exit_irq, exit_serror
+    .balign 2048
+    .global traced_vectors      /* while a trace is taken: otherwise exits need not even ask */
+traced_vectors:
+    vector_table traced_exit_sync, traced_exit_irq, traced_exit_serror
 
 .macro save_guest
     stp x2, x3, [x0, #VCPU_X + 16]
@@ -74,6 +83,21 @@ exit_sync:
 exit_irq:
     save_guest
     bl  trap_irq
+    b   enter_guest
+
+traced_exit_sync:
+    save_guest
+    bl  traced_sync
+    b   enter_guest
+
+traced_exit_irq:
+    save_guest
+    bl  traced_irq
+    b   enter_guest
+
+traced_exit_serror:
+    save_guest
+    bl  traced_serror
     b   enter_guest
 
 exit_serror:

@@ -84,8 +84,8 @@ static uint64_t find_redistributor(uint64_t mpidr) {
 
 void gic_cpu_init(struct pcpu *p) {
     uint64_t r = find_redistributor(p->arch.mpidr);
-    uint32_t ours = 1u << GIC_SGI_KICK | 1u << GIC_PPI_MAINTENANCE | 1u << GIC_PPI_HYP_TIMER |
-                    1u << GIC_PPI_VTIMER;
+    uint32_t ours = 1u << GIC_SGI_KICK | 1u << GIC_SGI_TRACE | 1u << GIC_PPI_MAINTENANCE |
+                    1u << GIC_PPI_HYP_TIMER | 1u << GIC_PPI_VTIMER;
 
     p->arch.gicr = r;
     p->arch.lrs = ~0u; /* what firmware left in them is not known */
@@ -143,5 +143,11 @@ uint64_t gic_kick_value(uint64_t mpidr) {
 void gic_kick(const struct pcpu *p) {
     __asm__ volatile("dsb ishst" : : : "memory"); /* what it is to see comes first */
     write_sysreg(S3_0_C12_C11_5, p->arch.kick);
+    isb();
+}
+
+void gic_send_sgi(const struct pcpu *p, unsigned intid) {
+    __asm__ volatile("dsb ishst" : : : "memory");
+    write_sysreg(S3_0_C12_C11_5, p->arch.kick + ((uint64_t)(intid - GIC_SGI_KICK) << 24));
     isb();
 }

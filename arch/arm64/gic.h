@@ -9,6 +9,7 @@
 struct pcpu;
 
 #define GIC_SGI_KICK        0u
+#define GIC_SGI_TRACE       1u
 #define GIC_PPI_MAINTENANCE 25u
 #define GIC_PPI_HYP_TIMER   26u
 #define GIC_PPI_VTIMER      27u
@@ -37,5 +38,8 @@ uint64_t gic_kick_value(uint64_t mpidr);
 
 /* Sends SGI_KICK to another pCPU. */
 void gic_kick(const struct pcpu *p);
+
+/* Sends another SGI of ours to another pCPU. */
+void gic_send_sgi(const struct pcpu *p, unsigned intid);
 
 #endif

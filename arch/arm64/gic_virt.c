@@ -10,7 +10,7 @@
 #include "arch/arm64/timer.h"
 #include "core/port.h"
 #include "hyp/arch.h"
-#include "hyp/vm.h"
+#include "hyp/trace.h"
 
 #define ICH_HCR  S3_4_C12_C11_0
 #define ICH_VTR  S3_4_C12_C11_1
@@ -96,6 +96,18 @@ void gic_virt_fold(struct vcpu *v) {
     }
 }
 
+/* What becomes pending for the guest by the list registers that have changed. */
+__attribute__((noinline, cold)) static void trace_injections(const struct vcpu *v) {
+    const struct vgic_vcpu *g = &v->arch.vgic;
+
+    for (uint32_t todo = g->lr_write & g->lr_used; todo != 0; todo &= todo - 1) {
+        uint64_t lr = g->lr[__builtin_ctz(todo)];
+        if ((lr & VGIC_LR_PENDING) != 0) {
+            trace_event_now(TRACE_INJECT, trace_who(v), VGIC_LR_VINTID(lr));
+        }
+    }
+}
+
 void gic_virt_refill(struct vcpu *v) {
     struct arch_pcpu *p = &this_pcpu()->arch;
     struct vgic_vcpu *g = &v->arch.vgic;
@@ -107,6 +119,9 @@ void gic_virt_refill(struct vcpu *v) {
         vgic_set_level(g, GIC_PPI_VTIMER, false); /* the guest reprogrammed it meanwhile */
     }
     vgic_refill(g);
+    if (trace_active()) {
+        trace_injections(v);
+    }
     /* An empty one need not be emptied. */
     uint32_t todo = g->lr_write & (g->lr_used | p->lrs);
     if ((todo & 1u) != 0) {

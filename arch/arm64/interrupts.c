@@ -6,6 +6,7 @@
 #include "arch/arm64/host.h"
 #include "arch/arm64/sysreg_access.h"
 #include "arch/arm64/timer.h"
+#include "arch/arm64/trap.h"
 #include "arch/arm64/uart.h"
 #include "core/port.h"
 #include "hyp/arch.h"
@@ -17,6 +18,9 @@ static void handle(unsigned intid) {
 
     switch (intid) {
     case GIC_SGI_KICK: /* that we are here is all it wanted */
+        break;
+    case GIC_SGI_TRACE:
+        traced_apply();
         break;
     case GIC_PPI_VTIMER:
         timer_virtual_interrupt(current);

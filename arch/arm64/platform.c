@@ -13,6 +13,7 @@
 #include "arch/arm64/stage2.h"
 #include "arch/arm64/sysreg_access.h"
 #include "arch/arm64/timer.h"
+#include "arch/arm64/trap.h"
 #include "arch/arm64/uart.h"
 #include "core/port.h"
 #include "hyp/arch.h"
@@ -91,6 +92,7 @@ void arch_cpu_init(struct pcpu *p) {
     el2_state_init();
     stage2_cpu_init();
     gic_cpu_init(p);
+    traced_apply();
     timer_cpu_init();
     if (p->index == 0) {
         gic_enable_spi(host.uart_intid);

@@ -8,6 +8,7 @@
 #include "hyp/arch.h"
 #include "hyp/console.h"
 #include "hyp/exits.h"
+#include "hyp/trace.h"
 
 /* ---- Timers and interrupts of the pCPU ---- */
 
@@ -207,14 +208,20 @@ void arch_vcpu_report(struct vcpu *v) {
     console_printf("  count=%lu", v->arch.true_reg.count);
 }
 
+void arch_trace_changed(void) {
+    /* nothing to change: arch_enter() asks each time */
+}
+
 _Noreturn void arch_enter(struct vcpu *v) {
     for (;;) {
         enum verdict verdict = RESUME;
 
         fake_step();
         guest_check(v);
+        trace_vcpu(TRACE_ENTER, v, 0);
         guest_enter(v);
         exit_begin(this_pcpu(), port_clock());
+        trace_vcpu(TRACE_EXIT, v, v->arch.op == FAKE_RUN ? EXIT_IRQ : EXIT_OTHER);
         if (v->arch.op == FAKE_RUN) {
             exit_reason(v, EXIT_IRQ);
             arch_handle_interrupts();

@@ -76,3 +76,4 @@ static inline uint32_t step_sub(_Atomic uint32_t *p, uint32_t value) {
 
 #define queues timer_queues /* sched.c has that name too */
 #include "hyp/timer.c"
+#include "hyp/trace.c"

@@ -55,6 +55,13 @@ bool arch_interrupt_pending(void);
 /* Arms this pCPU's timer for `deadline` (ticks; TIMER_NEVER: off). */
 void arch_timer_arm(uint64_t deadline);
 
+/*
+ * trace_active() has changed: makes all pCPUs record, or no longer record, when their guests are
+ * left and entered (TRACE_EXIT, TRACE_ENTER). Others may do it a little later. Any pCPU, also
+ * before the others start.
+ */
+void arch_trace_changed(void);
+
 /* Turns the machine off. */
 _Noreturn void arch_power_off(void);
 

@@ -268,6 +268,18 @@ static void bad_words(void **state) {
            "99us", "101ms", "0ms", "ms", "2 ms", "-2ms", "1.5ms", "18446744073709551615ms");
 }
 
+static void traces(void **state) {
+    (void)state;
+    REFUSE("machine", "trace", "a number with suffix K, M or G, a multiple of 4K up to 256M",
+           "4096", "2K", "257M", "yes", "-4K");
+    parse("[vm a]\n" REST "[machine]\ntrace = 8M");
+    assert_int_equal(machine.trace, 8 << 20);
+    parse("[vm a]\n" REST "[machine]\ntrace = 0K");
+    assert_int_equal(machine.trace, 0);
+    parse("[vm a]\n" REST);
+    assert_int_equal(machine.trace, 0);
+}
+
 static void good_slices(void **state) {
     (void)state;
     parse("[vm a]\n" REST "[machine]\nslice = 500us");
@@ -308,7 +320,7 @@ static const struct {
                               "kernel, initrd, dtb, cmdline, "
                               "memory, vcpus, weight, cpus, autostart"},
     {"[machine]\nvcpus = 2\n", "m.conf:2: [machine]: found unknown key 'vcpus', expected one of "
-                               "slice"},
+                               "slice, trace"},
     {"[machine]\nslice = 1s\n", "m.conf:2: [machine] slice: found '1s', expected a number with "
                                 "suffix us or ms, from 100us to 100ms"},
     {"[vm a]\nkernel = k\nvcpus = 1\n\nkernel = k\n",
@@ -552,6 +564,7 @@ int main(void) {
         cmocka_unit_test(good_cpus),
         cmocka_unit_test(bad_words),
         cmocka_unit_test(good_slices),
+        cmocka_unit_test(traces),
         cmocka_unit_test(bad_texts),
         cmocka_unit_test(nul_bytes),
         cmocka_unit_test(too_large),

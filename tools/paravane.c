@@ -23,6 +23,7 @@ static const char help[] =
     "  pack CONF -o FILE   make the boot archive that the hypervisor reads\n"
     "  run CONF            run the machine in the emulator, consoles to the terminal\n"
     "  report LOG          print a table of what a run's console.log says\n"
+    "  trace FILE          show a trace in a viewer, or hold it against the counters\n"
     "\n"
     "options:\n"
     "  --help              this text; after a command, that command's\n"
@@ -42,6 +43,7 @@ const char help_check[] =
     "\n"
     "  [machine]               # may be left out\n"
     "  slice = 2ms             # 100us to 100ms: how long one vCPU runs at a time\n"
+    "  trace = 8M              # up to 256M a CPU: trace from the start; default: none\n"
     "\n"
     "  [vm alpha]              # up to 31 of A-Z a-z 0-9 _ -; any number of VMs\n"
     "  kernel = Image          # arm64 Image, plain or gzip; else a raw binary\n"
@@ -83,7 +85,8 @@ const char help_run[] =
     "  --mode MODE      deterministic (default): time counts instructions, every run is the\n"
     "                   same; threads: the CPUs really run at the same time\n"
     "  --log-dir D      also write D/NAME.log for each VM, D/paravane.log for the\n"
-    "                   hypervisor, and everything to D/console.log\n"
+    "                   hypervisor, and everything to D/console.log; traces only\n"
+    "                   to D/trace.txt\n"
     "  --timeout S      end the machine after S seconds\n"
     "\n"
     "environment:\n"
@@ -103,6 +106,21 @@ const char help_report[] =
     "the CPU time that all VMs used, and its exits to the hypervisor by reason.\n"
     "\n"
     "exit codes: 0 printed; 1 the file holds no such lines; 2 bad usage or no such file\n";
+
+const char help_trace[] =
+    "usage: paravane trace FILE [-o TRACE.json] [--summary]\n"
+    "\n"
+    "Reads a trace: the trace.txt of a run with --log-dir and `trace = SIZE` in [machine],\n"
+    "or the log of a serial port with a trace in it (the last one, if there are several).\n"
+    "\n"
+    "options:\n"
+    "  -o, --output TRACE.json  write it in the format of Chrome's tracing, for\n"
+    "                           ui.perfetto.dev or chrome://tracing; - is the terminal\n"
+    "  --summary                print each vCPU's times as the trace has them, and as the\n"
+    "                           hypervisor's counters have them\n"
+    "\n"
+    "exit codes: 0 all right; 1 no trace or a bad one, or (--summary) records are missing\n"
+    "or the two differ by more than 0.1 % of a vCPU's time; 2 bad usage or no such file\n";
 
 int bad_usage(const char *command, const char *format, ...) {
     va_list args;
@@ -137,6 +155,7 @@ int main(int argc, char **argv) {
         {"pack", "paravane pack", command_pack},
         {"run", "paravane run", command_run},
         {"report", "paravane report", command_report},
+        {"trace", "paravane trace", command_trace},
     };
     int fd;
 
@@ -149,7 +168,7 @@ int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
-        return bad_usage("paravane", "a command is missing: check, pack, run or report");
+        return bad_usage("paravane", "a command is missing: check, pack, run, report or trace");
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         fputs(help, stdout);
@@ -165,6 +184,6 @@ int main(int argc, char **argv) {
             return finish(commands[i].run(argc - 1, argv + 1));
         }
     }
-    return bad_usage("paravane", "found '%s', expected a command: check, pack, run or report",
+    return bad_usage("paravane", "found '%s', expected a command: check, pack, run, report or trace",
                      argv[1]);
 }

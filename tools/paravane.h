@@ -24,10 +24,10 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_BAD_USAGE = 2 };
 
 /* One subcommand: its arguments as main() gets them, argv[0] being "paravane NAME". */
 typedef int command_fn(int argc, char **argv);
-command_fn command_check, command_pack, command_run, command_report;
+command_fn command_check, command_pack, command_run, command_report, command_trace;
 
 /* The usage text of a command. */
-extern const char help_check[], help_pack[], help_run[], help_report[];
+extern const char help_check[], help_pack[], help_run[], help_report[], help_trace[];
 
 /* Prints "COMMAND: MESSAGE" and where to find help to standard error; returns EXIT_BAD_USAGE. */
 int bad_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));

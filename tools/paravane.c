@@ -151,10 +151,8 @@ int main(int argc, char **argv) {
         char full_name[16];
         command_fn *run;
     } commands[] = {
-        {"check", "paravane check", command_check},
-        {"pack", "paravane pack", command_pack},
-        {"run", "paravane run", command_run},
-        {"report", "paravane report", command_report},
+        {"check", "paravane check", command_check}, {"pack", "paravane pack", command_pack},
+        {"run", "paravane run", command_run},       {"report", "paravane report", command_report},
         {"trace", "paravane trace", command_trace},
     };
     int fd;
@@ -184,6 +182,6 @@ int main(int argc, char **argv) {
             return finish(commands[i].run(argc - 1, argv + 1));
         }
     }
-    return bad_usage("paravane", "found '%s', expected a command: check, pack, run, report or trace",
-                     argv[1]);
+    return bad_usage("paravane",
+                     "found '%s', expected a command: check, pack, run, report or trace", argv[1]);
 }

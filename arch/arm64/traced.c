@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Exits and entries as events of a trace. They are recorded around the ordinary handlers, which know
- * nothing of it: the table of vectors that VBAR_EL2 points to decides.
+ * Exits and entries as events of a trace. They are recorded around the ordinary handlers, which
+ * know nothing of it: the table of vectors that VBAR_EL2 points to decides.
  */
 #include "arch/arm64/esr.h"
 #include "arch/arm64/gic.h"

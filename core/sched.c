@@ -574,9 +574,7 @@ void sched_init(unsigned cpus, uint64_t slice) {
         spin_init(&q->lock);
         q->cpu = (uint16_t)cpu;
         q->waiting = 0;
-        q->head = NULL;
-        q->tail = NULL;
-        q->cur = NULL;
+        q->head = q->tail = q->cur = NULL;
         q->floor = 0;
         q->balance_at = 0;
         q->slice_end = UINT64_MAX;

@@ -232,6 +232,9 @@ static int chosen_node(void *fdt) {
 int guest_fdt_adapt(void *buf, size_t used, size_t size, const struct guest_fdt *guest) {
     int error = fdt_check_full(buf, used);
 
+    if (error == 0 && fdt_off_dt_struct(buf) % 4 != 0) { /* which libfdt lets pass */
+        error = -FDT_ERR_ALIGNMENT;
+    }
     if (error != 0 || (error = fdt_open_into(buf, buf, (int)size)) != 0) {
         return error;
     }
@@ -248,7 +251,9 @@ int guest_fdt_adapt(void *buf, size_t used, size_t size, const struct guest_fdt 
          (error = fdt_setprop_u64(buf, node, "linux,initrd-end", guest->initrd_end)) != 0)) {
         return error;
     }
-    return fdt_pack(buf);
+    error = fdt_pack(buf);
+    /* Of a tree in an old version not all is checked before it is turned into one of today's. */
+    return error != 0 ? error : fdt_check_full(buf, size);
 }
 
 static const char *explain(int error) {

@@ -116,7 +116,7 @@ static int cells_value(const fdt32_t *value, uint32_t length) {
 static void take_property(const char *name, const fdt32_t *value, uint32_t length,
                           struct properties *p, struct node *children) {
     if (strcmp(name, "compatible") == 0) {
-        p->compatible = (const char *)value;
+        p->compatible = text_value(value, length);
         p->compatible_length = (int)length;
     } else if (strcmp(name, "device_type") == 0) {
         p->type = text_value(value, length);
@@ -227,17 +227,25 @@ static unsigned read_intid(const struct node *node) {
     return fdt32_to_cpu(cells[1]) + (fdt32_to_cpu(cells[0]) == 0 ? 32u : 16u);
 }
 
+/* A string of a node; NULL if there is none. */
+static const char *read_text(const struct node *node, const char *name) {
+    int length;
+    const fdt32_t *value = fdt_getprop(tree, node->offset, name, &length);
+
+    return value != NULL ? text_value(value, (uint32_t)length) : NULL;
+}
+
 /* Only a PL011 can be our console, the one that stdout-path names or else the first. */
 static void find_console(void) {
     const char *path = NULL;
-    int length, node = -1;
+    int node = -1;
     uint64_t size;
 
     if (found.chosen.offset != 0) {
-        path = fdt_getprop(tree, found.chosen.offset, "stdout-path", &length);
+        path = read_text(&found.chosen, "stdout-path");
     }
     if (path != NULL) {
-        const char *options = memchr(path, ':', (size_t)length);
+        const char *options = memchr(path, ':', strlen(path));
         node = options != NULL ? fdt_path_offset_namelen(tree, path, (int)(options - path))
                                : fdt_path_offset(tree, path);
     }
@@ -324,7 +332,7 @@ static void find_psci(void) {
     const char *method = NULL;
 
     if (found.psci.offset != 0) {
-        method = fdt_getprop(tree, found.psci.offset, "method", NULL);
+        method = read_text(&found.psci, "method");
     }
     if (method == NULL) {
         panic("device tree: found no PSCI 0.2 or later firmware");

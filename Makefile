@@ -29,6 +29,7 @@ help:
 ## make test         all tests but the long ones; ends with "N passed, N failed, N skipped"
 ## make test-unit    only those on this machine;  make test-guest: only bare-metal guests
 ## make test-linux   only boots of stock kernels; make test-long:  every kernel, CPU and vCPU count
+## make fuzz         the fuzz targets, a minute each (clang); tests/fuzz/fuzz.mk
 ## make bench        figures, against the targets: bench/README.md;  ONLY='fixed.sgi*' for some of them
 ## make bench-check  and fails if one is worse than in bench/results
 ## make lint         formatting, static analysis, headers that stand alone, licences
@@ -133,6 +134,7 @@ include bench/bench.mk
 # ---- Tests, and the main job ----
 
 include tests/tests.mk
+include tests/fuzz/fuzz.mk
 
 clean:
 	rm -rf build

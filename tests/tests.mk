@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tests. tests/run starts them, counts, and says what failed; tests/README.md says how to add one.
+# Tests. tests/run starts them, counts, and says what failed; docs/testing.md says what there is.
 #
 # A unit test tests/unit/test_X.c says near its top, in comments of their own, what it is built from:
 #   /* link: core/a.c hyp/b.c */   sources beside itself
@@ -46,7 +46,7 @@ $(foreach t,$(UNIT_THREADS),$(eval $(call unit_program,$t,-tsan,tsan)))
 .PHONY: unit test test-unit test-guest test-linux test-long run lint
 unit: $(UNIT_PROGRAMS)
 
-test: all unit $(BENCH_IMAGES)
+test: all unit fuzz-build $(BENCH_IMAGES)
 	@tests/run
 test-unit: all unit
 	@tests/run unit
@@ -54,7 +54,7 @@ test-guest: all
 	@tests/run guest
 test-linux: all
 	@tests/run linux
-test-long: all unit $(BENCH_IMAGES)
+test-long: all unit fuzz-build $(BENCH_IMAGES)
 	@tests/run --long
 run: all
 	@lab/demo/run

@@ -3,12 +3,13 @@
 # libFuzzer targets: tests/fuzz/fuzz_X.c becomes build/fuzz/X, with ASan and UBSan. As in
 # tests/tests.mk, its comments `link:` and `libs:` say what it is built from.
 #
-#   make fuzz                    builds them
-#   make fuzz-run SECONDS=60     runs each so long; ONLY=mmio one of them. What is found lies in
-#                                build/fuzz/X.crash-*, and `build/fuzz/X FILE` does it again.
+#   make fuzz FUZZ_SECONDS=600   runs each so long (60 when absent); ONLY=mmio: one of them. What is
+#                                found lies in build/fuzz/X.crash-*, and `build/fuzz/X FILE` does it
+#                                again. `make test` runs the kept inputs and two seconds more.
 #
 # Kept inputs are in tests/fuzz/corpus/X; new ones go to build/fuzz/X.corpus. To keep what is new:
 #   build/fuzz/X -merge=1 tests/fuzz/corpus/X build/fuzz/X.corpus
+# Without clang nothing is built, and the tests say so.
 
 FUZZ_CC ?= clang
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -58,9 +59,7 @@ build/fuzz/obj/gen/%.o: build/fuzz/gen/%.c
 $(foreach t,$(FUZZ),$(eval $(call fuzz_program,$t)))
 -include $(patsubst %.o,%.d,$(sort $(FUZZ_OBJS)))
 
-SECONDS ?= 60
-ONLY ?= $(FUZZ)
-.PHONY: fuzz fuzz-run
-fuzz: $(FUZZ_PROGRAMS)
-fuzz-run: fuzz
-	@tests/fuzz/run $(SECONDS) $(filter $(FUZZ),$(ONLY))
+.PHONY: fuzz fuzz-build
+fuzz-build: $(if $(shell command -v $(FUZZ_CC)),$(FUZZ_PROGRAMS))
+fuzz: fuzz-build
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run --long -k 'fuzz/$(or $(ONLY),*)' fuzz

@@ -7,6 +7,7 @@
 #include <libfdt.h>
 #include <setjmp.h>
 
+#include "arch/arm64/gic.h"
 #include "arch/arm64/host.h"
 #include "arch/arm64/uart.h"
 #include "hyp/arch.h"
@@ -34,6 +35,10 @@ void mem_add(phys_t base, uint64_t size) {
 void mem_reserve(phys_t base, uint64_t size) {
     (void)base;
     (void)size;
+}
+
+uint64_t gic_kick_value(uint64_t mpidr) {
+    return mpidr;
 }
 
 void *mem_alloc(uint64_t size) {

@@ -36,7 +36,8 @@ static struct fuzz_input in;
 static uint64_t now, esr_el2, far_el2, hpfar_el2, el1[4]; /* el1: TCR, TTBR0, TTBR1, SCTLR */
 static bool ended, room = true;
 static unsigned setway_calls;
-struct pcpu *pcpus[PCPU_MAX];
+static struct pcpu pcpu;
+struct pcpu *pcpus[PCPU_MAX] = {&pcpu};
 unsigned pcpu_count;
 
 /* ---- hardware ---- */
@@ -160,7 +161,8 @@ void console_printf(const char *format, ...) {
     (void)format;
 }
 
-void console_printf_limited(const char *format, ...) {
+void console_printf_limited(struct vm *v, const char *format, ...) {
+    (void)v;
     (void)format;
 }
 
@@ -251,6 +253,7 @@ static void machine_reset(const uint8_t *data, size_t size) {
         v->arch.mpidr = 1u << 31 | vgic_mpidr(i);
         v->arch.pstate = 5;
         v->power = VCPU_ON;
+        v->exit = &v->exits[EXIT_REASONS];
         must(vgic_vcpu_init(&vm.arch.vgic, &v->arch.vgic, i, 4, true));
         vgic_hw_link(&v->arch.vgic, 27, 27);
     }

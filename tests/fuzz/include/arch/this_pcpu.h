@@ -3,12 +3,11 @@
 #ifndef ARCH_THIS_PCPU_H
 #define ARCH_THIS_PCPU_H
 
-#include <stddef.h>
-
 struct pcpu;
+extern struct pcpu *pcpus[];
 
 static inline struct pcpu *this_pcpu(void) {
-    return NULL;
+    return pcpus[0];
 }
 
 #endif

@@ -41,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(buf, in.at, in.left);
     if (guest_fdt_adapt(buf, in.left, room, &guest) == 0) {
         must(fdt_totalsize(buf) <= room && fdt_check_full(buf, room) == 0);
+        must(fdt_off_dt_struct(buf) % 4 == 0);
     }
     free(buf);
     return 0;

@@ -546,24 +546,6 @@ static void given_tree_that_is_none(void **state) {
     assert_non_null(strstr(arch_vm_boot_data(&vm), "magic"));
 }
 
-/* libfdt reads a structure block at any address; guests read words. */
-static void given_tree_off_by_two(void **state) {
-    uint32_t start, size;
-
-    (void)state;
-    make(1);
-    make_vm();
-    start = fdt_off_dt_struct(blob);
-    size = fdt_totalsize(blob);
-    memmove(blob + start + 2, blob + start, size - start);
-    fdt_set_off_dt_struct(blob, start + 2);
-    fdt_set_off_dt_strings(blob, fdt_off_dt_strings(blob) + 2);
-    fdt_set_totalsize(blob, size + 2);
-    vm.load.dtb = blob;
-    vm.load.dtb_size = size + 2;
-    assert_non_null(strstr(arch_vm_boot_data(&vm), "damaged"));
-}
-
 /* Damage of any kind: an answer, and not a byte written outside the room. */
 static void given_tree_with_any_damage(void **state) {
     static const uint8_t zeroes[sizeof(ram)];
@@ -582,11 +564,9 @@ static void given_tree_with_any_damage(void **state) {
         }
         vm.load.dtb = blob;
         vm.load.dtb_size = size;
-        if (arch_vm_boot_data(&vm) != NULL) {
-            refused++;
-        } else {
-            assert_int_equal(fdt_check_full(ram + 0x20000, boot_data_room(&vm.load)), 0);
-        }
+        bool bad = arch_vm_boot_data(&vm) != NULL;
+        refused += bad;
+        assert_true(bad || fdt_check_full(ram + 0x20000, boot_data_room(&vm.load)) == 0);
         memset(ram + 0x20000, 0, boot_data_room(&vm.load));
         assert_memory_equal(ram, zeroes, sizeof(ram));
     }
@@ -609,7 +589,6 @@ int main(void) {
         cmocka_unit_test(given_tree_gets_command_line_and_initrd),
         cmocka_unit_test(given_tree_without_chosen),
         cmocka_unit_test(given_tree_that_is_none),
-        cmocka_unit_test(given_tree_off_by_two),
         cmocka_unit_test(given_tree_with_any_damage),
     };
 

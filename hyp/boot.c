@@ -98,8 +98,8 @@ _Noreturn void boot_main(void *firmware) {
     }
     create_vms(&info);
     trace_boot(machine.trace);
-    console_printf("own memory %lu KiB", (arch_image_size() + mem_own() + 1023) >> 10);
     arch_start_cpus();
+    console_printf("own memory %lu KiB", (arch_image_size() + mem_own() + 1023) >> 10);
     start_vms();
     boot_cpu_main(pcpus[0]);
 }

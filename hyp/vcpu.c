@@ -277,7 +277,7 @@ struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
         }
         if (verdict == BLOCK && !must_block(v)) {
             verdict = RESUME;
-        } else if (verdict != RESUME || sched_need_pick(p->index)) {
+        } else if ((verdict != RESUME || sched_need_pick(p->index)) && !arch_vcpu_serror(v)) {
             v = vcpu_switch(p, v, &verdict);
         } else if (atomic_load_explicit(&v->requests, memory_order_acquire) == 0) {
             exit_end_switched(p, v, port_clock());

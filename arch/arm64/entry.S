@@ -31,7 +31,8 @@
     from_hypervisor 4           /* EL2 with SP_EL2: a bug of ours, or a stack that ran into its guard */
     from_hypervisor 5
     from_hypervisor 6
-    from_hypervisor 7
+    .balign 128
+    eret                        /* an SError, let through by arch_vcpu_serror(): nothing but that */
     from_guest \sync            /* a guest in AArch64 */
     from_guest \irq
     from_guest \irq

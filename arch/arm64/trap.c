@@ -16,6 +16,7 @@
 #include "hyp/vm.h"
 
 #define PSTATE_T32 (1ull << 5)
+#define ISR_A      (1ull << 8) /* an SError is pending */
 
 static enum verdict undefined(struct vcpu *v, uint64_t esr) {
     console_printf_limited(v->vm, "vm %s vcpu %u: undefined to the guest: pc=%lx esr=%lx",
@@ -184,13 +185,25 @@ struct vcpu *trap_irq(struct vcpu *v, uint64_t now) {
     return vcpu_next(p, v, RESUME);
 }
 
+static const char serror[] = "SError: a bus error that its memory accesses caused";
+
+bool arch_vcpu_serror(struct vcpu *v) {
+    if (!v->on_pcpu || (read_sysreg(ISR_EL1) & ISR_A) == 0) {
+        return false;
+    }
+    /* Masked in EL2 but here. Its vector does nothing: to have been taken is the end of it. */
+    __asm__ volatile("msr daifclr, #4\n\tisb\n\tmsr daifset, #4" : : : "memory");
+    vm_crash(v, serror);
+    return true;
+}
+
 struct vcpu *trap_serror(struct vcpu *v, uint64_t now) {
     struct pcpu *p = this_pcpu();
 
     exit_begin(p, now);
     exit_reason(v, EXIT_OTHER);
     v->arch.esr = read_sysreg(ESR_EL2);
-    vm_crash(v, "SError: a bus error that its memory accesses caused");
+    vm_crash(v, serror);
     return vcpu_next(p, v, POWER_DOWN);
 }
 

@@ -180,6 +180,17 @@ void arch_vcpu_requests(struct vcpu *v, uint32_t requests) {
     }
 }
 
+bool arch_vcpu_serror(struct vcpu *v) {
+    struct arch_pcpu *hw = &this_pcpu()->arch;
+
+    if (!v->on_pcpu || !hw->serror) {
+        return false;
+    }
+    hw->serror = false;
+    vm_crash(v, "SError");
+    return true;
+}
+
 bool arch_vcpu_pending(struct vcpu *v) {
     fake_step();
     v->arch.live = false; /* as arm64 takes them out of the list registers to look at them */

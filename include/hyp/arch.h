@@ -151,6 +151,13 @@ void arch_vcpu_save(struct vcpu *v);
  */
 void arch_vcpu_requests(struct vcpu *v, uint32_t requests);
 
+/*
+ * Whether a bus error is pending, as one can be only since the vCPU, which is loaded, was last
+ * entered: it is taken, and the VM crashes for it. Asked before another vCPU runs, which it would
+ * hit. On its pCPU.
+ */
+bool arch_vcpu_serror(struct vcpu *v);
+
 /* Whether an interrupt is pending that ends a wait (WFI, HLT). On its pCPU. */
 bool arch_vcpu_pending(struct vcpu *v);
 

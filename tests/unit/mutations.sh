@@ -58,6 +58,10 @@ mutation "CPU_OFF leaves the interrupts in the pCPU" test_hyp_power on_off_cycle
 mutation "kept registers are not saved when another comes" test_hyp_random nothing_is_lost \
 	hyp/vcpu.c 's/if (keep && e != &v->sched)/if (false)/'
 
+# ---- Bus errors ----
+mutation "bus error left to the next guest" test_hyp_life serror_is_of_the_one_that_leaves \
+	hyp/vcpu.c 's/ && !arch_vcpu_serror(v)//'
+
 # ---- Timers ----
 mutation "no timer for one that blocks" test_hyp_time parked_timer_is_exact_on_a_free_cpu \
 	hyp/vcpu.c 's/timer_set(&v->timer, blocked ? .*/timer_set(\&v->timer, TIMER_NEVER);/'

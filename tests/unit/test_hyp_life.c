@@ -243,6 +243,43 @@ static void the_first_reason_counts(void **state) {
     assert_int_equal(vms[0]->arch.loads, 1);
 }
 
+/* A bus error that comes after the guest was left is its VM's, not that of whoever runs next. */
+static unsigned hit;
+
+static void works_and_sleeps(struct vcpu *v) {
+    for (;;) {
+        guest_run(v, 300);
+        guest_sleep(v, 100);
+    }
+}
+
+static void bus_error(uint64_t arg) {
+    (void)arg;
+    hit = this_pcpu()->current->vm->index;
+    this_pcpu()->arch.serror = true;
+}
+
+static void bus_error_soon(void) {
+    fake_at(fake_started() + 3000 + fake_roll(20000), 0, bus_error, 0);
+}
+
+static void serror_is_of_the_one_that_leaves(void **state) {
+    fake_guest *const programs[] = {guest_spins, works_and_sleeps};
+
+    (void)state;
+    fake_prepare = bus_error_soon;
+    for (unsigned seed = 0; seed < 200; seed++) {
+        struct fake_setup s = {.cpus = 1, .vms = 2, .seed = seed, .limit = FAKE_SECOND / 10};
+
+        s.vm[0] = (struct fake_vm){.program = programs[seed % 2], .vcpus = 1};
+        s.vm[1] = (struct fake_vm){.program = guest_spins, .vcpus = 2};
+        expect_run(&s, FAKE_LIMIT);
+        assert_int_equal(vms[hit]->end, VM_END_CRASH);
+        assert_int_equal(vms[1 - hit]->state, VM_RUNNING);
+    }
+    fake_prepare = NULL;
+}
+
 /* Nothing but the end itself wakes them. */
 static void starts_sleepers(struct vcpu *v) {
     for (unsigned i = 1; i < v->vm->config->vcpus; i++) {
@@ -303,6 +340,7 @@ int main(void) {
         cmocka_unit_test(the_last_one_turns_the_machine_off),
         cmocka_unit_test(the_machine_stays_for_others),
         cmocka_unit_test(the_first_reason_counts),
+        cmocka_unit_test(serror_is_of_the_one_that_leaves),
         cmocka_unit_test(sleepers_end_too),
         cmocka_unit_test(old_timers_do_not_fire_in_a_new_life), /* L03 */
         cmocka_unit_test(ends_at_any_moment),

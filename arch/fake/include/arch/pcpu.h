@@ -26,6 +26,7 @@ struct arch_pcpu {
     bool vtimer_active;       /* its interrupt was taken and not yet deactivated by the guest */
     uint64_t hyp_timer;       /* deadline of our own timer, TIMER_NEVER: off */
     bool kicked;              /* the SGI is pending */
+    bool serror;              /* a bus error is pending */
     struct fake_tlb *tlb;
 };
 

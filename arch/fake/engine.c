@@ -208,8 +208,6 @@ bool engine_interrupted(void) {
 }
 
 bool arch_interrupt_pending(void) {
-    fake_spend(1); /* who asks is busy with something long: loading a VM */
-    fake_this->current->vm->arch.loading++;
     return interrupted(at_work);
 }
 

@@ -394,7 +394,7 @@ static void sandbox_once(uint64_t pc, uint64_t spsr, uint64_t base, unsigned wor
 
     random_regs(regs);
     for (unsigned i = 0; i < 31; i++) {
-        /* near neither our memory nor the devices: the watchdog's interrupt comes through the GIC */
+        /* not near our memory, nor the devices: the watchdog comes through the GIC */
         if (i % 3 == 0 || regs[i] < 3 * ram_base)
             regs[i] = base + below(FAR_PAGES * PAGE);
     }

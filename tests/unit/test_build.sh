@@ -14,7 +14,7 @@ unset MAKEFLAGS MAKELEVEL
 . tests/tap.sh
 
 copy() { # FOLDER
-	mkdir -p "$1/tests" && cp -r Makefile lab core include hyp arch guest tools bench "$1" && cp -r tests/guest tests/tests.mk tests/unit "$1/tests"
+	mkdir -p "$1/tests" && cp -r Makefile lab core include hyp arch guest tools bench "$1" && cp -r tests/fuzz tests/guest tests/tests.mk tests/unit "$1/tests"
 }
 build() { # FOLDER ARGUMENTS of make
 	TZ=Asia/Tokyo make -C "$1" -j1 "${@:2}" >"$dir/out" 2>&1

@@ -22,4 +22,9 @@ static inline void isb(void) {
     __asm__ volatile("isb" : : : "memory");
 }
 
+/* Takes an SError that is pending, which EL2 masks otherwise. */
+static inline void let_serror_in(void) {
+    __asm__ volatile("msr daifclr, #4\n\tisb\n\tmsr daifset, #4" : : : "memory");
+}
+
 #endif

@@ -192,7 +192,7 @@ bool arch_vcpu_serror(struct vcpu *v) {
         return false;
     }
     /* Masked in EL2 but here. Its vector does nothing: to have been taken is the end of it. */
-    __asm__ volatile("msr daifclr, #4\n\tisb\n\tmsr daifset, #4" : : : "memory");
+    let_serror_in();
     vm_crash(v, serror);
     return true;
 }

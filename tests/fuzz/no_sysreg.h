@@ -17,4 +17,7 @@ void fuzz_write_sysreg(const char *name, uint64_t value);
 static inline void isb(void) {
 }
 
+static inline void let_serror_in(void) {
+}
+
 #endif

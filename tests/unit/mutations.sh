@@ -75,7 +75,7 @@ mutation "hardware timer set for slices only" test_hyp_time parked_timer_is_exac
 	hyp/timer.c 's/q->first->deadline < deadline/false/'
 mutation "hardware timer not set at the first entry" test_hyp_time first_guest_is_preempted_too \
 	hyp/vcpu.c '/^struct vcpu \*vcpu_first/,/^}/{/timer_program(/d}'
-mutation "hardware timer not set at a switch" test_hyp_time software_timer_moves_to_a_running_vcpu \
+mutation "hardware timer not set at a switch" test_hyp_time parked_timer_wakes \
 	hyp/vcpu.c '/static struct vcpu \*vcpu_switch/,/^}/{/timer_program(/d}'
 mutation "hardware timer not set when one comes to wait" test_hyp_power started_though_the_caller_stays \
 	hyp/vcpu.c '/^static enum verdict take_requests/,/^}/{/timer_program(/d}'

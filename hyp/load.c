@@ -290,7 +290,7 @@ static bool step_gunzip(struct vm *vm) {
     struct load_job *job = &vm->load;
     uint64_t room = job->kernel_end - job->kernel_ipa - job->done;
     uint64_t piece = room > INFLATE_STEP ? INFLATE_STEP : room;
-    uint8_t beyond;
+    uint8_t beyond = 0;
     uint8_t *p = piece != 0 ? ram_at(vm, job->kernel_ipa + job->done, piece) : &beyond;
     size_t made = 0;
     const char *why = NULL;

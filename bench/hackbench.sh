@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # bench/lib.sh sets $out
 # Sourced by bench/run: hackbench in stock Linux, natively and as a guest. bench/README.md says how.
 
 HB_BOOTS=${HB_BOOTS:-3}    # differently perturbed boots of each kind

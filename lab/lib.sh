@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
 # Sourced by lab/setup: private apt trees, and the errors worth telling apart.
 #
 # Why private trees: the lab needs an emulator newer than the machine's Debian and binaries of a
@@ -54,7 +55,7 @@ find_mirror() {
 
 # A private apt tree: apt_tree NAME ARCH KEYRING LINE...   LINE: "deb SUITE" or "deb-src SUITE"
 apt_tree() {
-	name=$1 arch=$2 keyring=$3 tree=$CACHE/apt/$1
+	arch=$2 keyring=$3 tree=$CACHE/apt/$1
 	shift 3
 	find_mirror
 	[ -r "$keyring" ] || die "no Debian archive keyring at $keyring: install debian-archive-keyring"

@@ -99,7 +99,9 @@ struct exc_info code_exec(const uint32_t *insns, unsigned n, uint64_t regs[31]) 
 }
 
 struct exc_info insn_exec(uint32_t insn, uint64_t regs[31]) {
-    return code_exec(&insn, 1, regs);
+    const uint32_t code[] = {insn};
+
+    return code_exec(code, ARRAY_SIZE(code), regs);
 }
 
 bool sysreg_get(uint32_t reg, uint64_t *value) {

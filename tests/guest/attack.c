@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * P14 and its kind: a guest that gives the CPU up and takes it back at moments of its choice, to get more
- * than its share or to leave its neighbour less. For `for_us` microseconds (1 s):
- *   kind 0   works for `work_us`, then sleeps in WFI for `sleep_us`, again and again
- *   kind 1   two vCPUs: one wakes the other by an SGI after each `work_us`, which sleeps again at once
- * What it gained is in the hypervisor's counters, what it cost in the neighbour's work.
+ * P14 and its kind: a guest that gives the CPU up and takes it back at moments of its choice, to
+ * get more than its share or to leave its neighbour less. For `for_us` microseconds (1 s): kind 0
+ * works for `work_us`, then sleeps in WFI for `sleep_us`, again and again kind 1   two vCPUs: one
+ * wakes the other by an SGI after each `work_us`, which sleeps again at once What it gained is in
+ * the hypervisor's counters, what it cost in the neighbour's work.
  */
 #include "irq.h"
 
@@ -55,7 +55,8 @@ static void sleep_for(uint64_t us) {
 
 void test_main(void) {
     uint64_t end = counter() + us_to_ticks(bootarg("for_us", 1000000)), rounds = 0;
-    uint64_t kind = bootarg("kind", 0), work = bootarg("work_us", 0), rest = bootarg("sleep_us", 10);
+    uint64_t kind = bootarg("kind", 0), work = bootarg("work_us", 0),
+             rest = bootarg("sleep_us", 10);
 
     gic_init();
     struct irq_state *irq = prepare(INTID_VTIMER);

@@ -24,9 +24,14 @@ static uint64_t limit_us;
     PAIR(op, 4, 5, 64)                                                                             \
     PAIR(op, 6, 7, 96)                                                                             \
     PAIR(op, 8, 9, 128)                                                                            \
-    PAIR(op, 10, 11, 160) PAIR(op, 12, 13, 192) PAIR(op, 14, 15, 224) PAIR(op, 16, 17, 256)        \
-        PAIR(op, 18, 19, 288) PAIR(op, 20, 21, 320) PAIR(op, 22, 23, 352) PAIR(op, 24, 25, 384)    \
-            PAIR(op, 26, 27, 416) PAIR(op, 28, 29, 448) PAIR(op, 30, 31, 480)
+    PAIR(op, 10, 11, 160)                                                                          \
+    PAIR(op, 12, 13, 192)                                                                          \
+    PAIR(op, 14, 15, 224)                                                                          \
+    PAIR(op, 16, 17, 256)                                                                          \
+    PAIR(op, 18, 19, 288)                                                                          \
+    PAIR(op, 20, 21, 320)                                                                          \
+    PAIR(op, 22, 23, 352)                                                                          \
+    PAIR(op, 24, 25, 384) PAIR(op, 26, 27, 416) PAIR(op, 28, 29, 448) PAIR(op, 30, 31, 480)
 
 static void fp_load(const struct fp_state *s) {
     __asm__ volatile(".arch_extension fp\n\t.arch_extension simd\n\t" ALL("ldp")

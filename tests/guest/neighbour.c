@@ -100,9 +100,9 @@ static void set_fp(void) {
 static void check_fp(void) {
     uint64_t v[32];
 
-    __asm__ volatile(EACH_V "umov x9, v\\n\\().d[1]\n\tstr x9, [%0, #(8 * \\n)]\n\t.endr"
-                     :
-                     : "r"(v)
+    __asm__ volatile(EACH_V "umov x9, v\\n\\().d[1]\n\tstr x9, [%[at], #(8 * \\n)]\n\t.endr"
+                     : "=m"(v)
+                     : [at] "r"(v)
                      : "x9", "memory");
     for (unsigned i = 0; i < 32; i++) {
         if (v[i] != 0x0101010101010101ul * (0x60 + i) && wrong_fp++ < 5)

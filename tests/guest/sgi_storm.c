@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Every other vCPU sends SGIs to vCPU 0 without a pause, for `for_us` (300 ms) of the guest's counter, while
- * vCPU 0 works: it must get on, and so must whoever else is on its pCPU (the neighbour says so).
+ * Every other vCPU sends SGIs to vCPU 0 without a pause, for `for_us` (300 ms) of the guest's
+ * counter, while vCPU 0 works: it must get on, and so must whoever else is on its pCPU (the
+ * neighbour says so).
  */
 #include "irq.h"
 

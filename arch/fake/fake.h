@@ -55,7 +55,7 @@ struct fake_setup {
 };
 
 /* Boots the machine and runs it to its end. What the last one left is freed first. */
-enum fake_end fake_run(const struct fake_setup *setup);
+enum fake_end fake_run(const struct fake_setup *what);
 
 /* Frees what the last run left. */
 void fake_free(void);
@@ -86,7 +86,7 @@ extern void (*fake_prepare)(void);
 void fake_post(struct vcpu *v, uint32_t virq);
 
 /* The machine's random sequence. */
-uint32_t fake_roll(uint32_t limit);
+uint32_t fake_roll(uint32_t below);
 
 /* The pCPU is busy for so long, in the hypervisor. */
 void fake_spend(uint64_t ticks);

@@ -20,7 +20,7 @@ struct pcpu {
     uint64_t hyp_time;       /* ticks in the hypervisor before that */
     uint64_t idle_since;     /* the same for waiting until there is something to do */
     uint64_t idle_time;
-    uint64_t online_at;      /* when it began to take part, ticks; 0: not yet */
+    uint64_t online_at; /* when it began to take part, ticks; 0: not yet */
     struct arch_pcpu arch;
 };
 

@@ -59,8 +59,8 @@ struct vcpu {
     struct exit_counter *exit; /* of the exit that it is in, in exits[] */
     uint64_t exit_away;        /* how much longer than its pCPU's that exit is (hyp/exits.h) */
     struct exit_counter exits[EXIT_REASONS + 1]; /* the last: not an exit but a start */
-    uint64_t sibling_flushes; /* entries that had to flush what a sibling left */
-    uint64_t sibling_skips;   /* entries on which that was provably needless */
+    uint64_t sibling_flushes;                    /* entries that had to flush what a sibling left */
+    uint64_t sibling_skips;                      /* entries on which that was provably needless */
 };
 
 /* The vCPU that contains a scheduler entity. */
@@ -95,9 +95,10 @@ void vcpu_request_and_wake(struct vcpu *v, uint32_t request);
 void vcpu_timer_update(struct vcpu *v, bool blocked);
 
 /*
- * The end of every exit: decides which vCPU this pCPU, `p`, enters next and brings it on. `v` is the
- * one that just exited, with what its handler said. Does not return before there is somebody to run.
- * On the pCPU that ran `v`, no locks held, interrupts masked. The order of a switch stands in here.
+ * The end of every exit: decides which vCPU this pCPU, `p`, enters next and brings it on. `v` is
+ * the one that just exited, with what its handler said. Does not return before there is somebody to
+ * run. On the pCPU that ran `v`, no locks held, interrupts masked. The order of a switch stands in
+ * here.
  */
 struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict);
 

@@ -155,7 +155,8 @@ static void restarted_vm_finds_nothing_old(void **state) {
     for (uint64_t seed = 0; seed <= 30; seed++) {
         struct fake_setup s = {.cpus = 2, .seed = seed};
         s.noise = seed == 0 ? 0 : 40;
-        s.vms = seed % 3 == 0 ? 1 : 2; /* alone, vCPUs often come back to the pCPU where they were */
+        /* Alone, vCPUs often come back to the pCPU where they were. */
+        s.vms = seed % 3 == 0 ? 1 : 2;
         s.vm[0] = (struct fake_vm){.program = reset_three_times, .vcpus = 2};
         s.vm[1] = (struct fake_vm){.program = boot_private_tables, .vcpus = 2};
         expect_run(&s, FAKE_OFF);

@@ -436,16 +436,16 @@ static void same_vm_same_tree(void **state) {
 
 /* ---- As the loader calls it ---- */
 
-static struct vm vm;
+static struct vm guest;
 static struct vm_config config;
 static _Alignas(8) uint8_t ram[0x40000];
 static uint64_t synced;
 
-void *vm_ram(const struct vm *v, ipa_t ipa, uint64_t size) {
-    if (ipa.v < v->ram_ipa.v || size > sizeof(ram) || ipa.v - v->ram_ipa.v > sizeof(ram) - size) {
+void *vm_ram(const struct vm *vm, ipa_t ipa, uint64_t size) {
+    if (ipa.v < vm->ram_ipa.v || size > sizeof(ram) || ipa.v - vm->ram_ipa.v > sizeof(ram) - size) {
         return NULL;
     }
-    return ram + (ipa.v - v->ram_ipa.v);
+    return ram + (ipa.v - vm->ram_ipa.v);
 }
 
 void arch_sync_guest_memory(void *start, uint64_t size) {
@@ -454,16 +454,16 @@ void arch_sync_guest_memory(void *start, uint64_t size) {
 }
 
 static void make_vm(void) {
-    memset(&vm, 0, sizeof(vm));
+    memset(&guest, 0, sizeof(guest));
     memset(&config, 0, sizeof(config));
     memset(ram, 0, sizeof(ram));
     strcpy(config.cmdline, "quiet");
     config.vcpus = 4;
-    vm.config = &config;
-    vm.ram_ipa.v = GUEST_RAM;
-    vm.ram_size = RAM_SIZE;
-    vm.load.dtb_ipa = GUEST_RAM + 0x20000;
-    vm.load.initrd_ipa = GUEST_RAM + 0x10000;
+    guest.config = &config;
+    guest.ram_ipa.v = GUEST_RAM;
+    guest.ram_size = RAM_SIZE;
+    guest.load.dtb_ipa = GUEST_RAM + 0x20000;
+    guest.load.initrd_ipa = GUEST_RAM + 0x10000;
     synced = 0;
 }
 
@@ -489,12 +489,12 @@ static void assert_chosen(const char *bootargs, uint64_t initrd_start, uint64_t 
 static void B03_boot_data_is_generated_and_synchronised(void **state) {
     (void)state;
     make_vm();
-    vm.load.initrd_size = 12345;
-    assert_null(arch_vm_boot_data(&vm));
+    guest.load.initrd_size = 12345;
+    assert_null(arch_vm_boot_data(&guest));
     assert_int_equal(synced, BOOT_DATA_GENERATED);
     assert_chosen("quiet", GUEST_RAM + 0x10000, GUEST_RAM + 0x10000 + 12345);
-    vm.load.dtb_ipa = GUEST_RAM + 0x38000; /* not all of its room is there */
-    assert_non_null(arch_vm_boot_data(&vm));
+    guest.load.dtb_ipa = GUEST_RAM + 0x38000; /* not all of its room is there */
+    assert_non_null(arch_vm_boot_data(&guest));
 }
 
 /* A tree from the archive, where files are aligned to 4 only. */
@@ -505,14 +505,14 @@ static void given_tree_gets_command_line_and_initrd(void **state) {
     make(3);
     memcpy(file + 4, blob, fdt_totalsize(blob));
     make_vm();
-    vm.load.dtb = file + 4;
-    vm.load.dtb_size = fdt_totalsize(blob);
-    vm.load.initrd_size = 0;
-    assert_null(arch_vm_boot_data(&vm));
+    guest.load.dtb = file + 4;
+    guest.load.dtb_size = fdt_totalsize(blob);
+    guest.load.initrd_size = 0;
+    assert_null(arch_vm_boot_data(&guest));
     assert_chosen("quiet", 0x48000000, 0x48123456); /* its own initrd values stay */
-    vm.load.initrd_size = 77;
+    guest.load.initrd_size = 77;
     config.cmdline[0] = '\0';
-    assert_null(arch_vm_boot_data(&vm));
+    assert_null(arch_vm_boot_data(&guest));
     assert_chosen("console=ttyAMA0 earlycon root=/dev/ram0", GUEST_RAM + 0x10000,
                   GUEST_RAM + 0x10000 + 77);
     assert_true(synced >= fdt_totalsize(ram + 0x20000));
@@ -523,11 +523,11 @@ static void given_tree_without_chosen(void **state) {
     make(3);
     assert_int_equal(fdt_del_node(blob, fdt_path_offset(blob, "/chosen")), 0);
     make_vm();
-    vm.load.dtb = blob;
-    vm.load.dtb_size = fdt_totalsize(blob);
+    guest.load.dtb = blob;
+    guest.load.dtb_size = fdt_totalsize(blob);
     memset(config.cmdline, 'x', CONFIG_CMDLINE_MAX); /* the longest there is */
-    vm.load.initrd_size = 1;
-    assert_null(arch_vm_boot_data(&vm));
+    guest.load.initrd_size = 1;
+    assert_null(arch_vm_boot_data(&guest));
     assert_chosen(config.cmdline, GUEST_RAM + 0x10000, GUEST_RAM + 0x10001);
     assert_int_equal(fdt_check_full(ram + 0x20000, 0x20000), 0);
 }
@@ -536,14 +536,14 @@ static void given_tree_that_is_none(void **state) {
     (void)state;
     make(3);
     make_vm();
-    vm.load.dtb = blob;
-    vm.load.dtb_size = fdt_totalsize(blob) - 1;
-    assert_non_null(strstr(arch_vm_boot_data(&vm), "cut off"));
-    vm.load.dtb_size = 3;
-    assert_non_null(arch_vm_boot_data(&vm));
-    vm.load.dtb_size = fdt_totalsize(blob);
+    guest.load.dtb = blob;
+    guest.load.dtb_size = fdt_totalsize(blob) - 1;
+    assert_non_null(strstr(arch_vm_boot_data(&guest), "cut off"));
+    guest.load.dtb_size = 3;
+    assert_non_null(arch_vm_boot_data(&guest));
+    guest.load.dtb_size = fdt_totalsize(blob);
     blob[0] ^= 1;
-    assert_non_null(strstr(arch_vm_boot_data(&vm), "magic"));
+    assert_non_null(strstr(arch_vm_boot_data(&guest), "magic"));
 }
 
 /* Damage of any kind: an answer, and not a byte written outside the room. */
@@ -562,12 +562,12 @@ static void given_tree_with_any_damage(void **state) {
             uint32_t range = rand() % 2 ? size : 40;
             blob[(uint32_t)rand() % range] ^= (uint8_t)(1 << rand() % 8);
         }
-        vm.load.dtb = blob;
-        vm.load.dtb_size = size;
-        bool bad = arch_vm_boot_data(&vm) != NULL;
+        guest.load.dtb = blob;
+        guest.load.dtb_size = size;
+        bool bad = arch_vm_boot_data(&guest) != NULL;
         refused += bad;
-        assert_true(bad || fdt_check_full(ram + 0x20000, boot_data_room(&vm.load)) == 0);
-        memset(ram + 0x20000, 0, boot_data_room(&vm.load));
+        assert_true(bad || fdt_check_full(ram + 0x20000, boot_data_room(&guest.load)) == 0);
+        memset(ram + 0x20000, 0, boot_data_room(&guest.load));
         assert_memory_equal(ram, zeroes, sizeof(ram));
     }
     assert_true(refused > 300);

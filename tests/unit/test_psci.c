@@ -28,7 +28,7 @@
 static struct vcpu vcpus[VCPUS];
 static struct vcpu *vcpu_table[VCPUS];
 static struct vm_config config;
-static struct vm vm;
+static struct vm guest;
 static struct vcpu *const caller = &vcpus[0];
 static enum verdict verdict; /* of the last call */
 static int ons, offs, stops;
@@ -50,16 +50,16 @@ void vm_vcpu_off(struct vcpu *v) {
     offs++;
 }
 
-void vm_stop(struct vm *which, enum vm_end reason) {
-    assert_ptr_equal(which, &vm);
+void vm_stop(struct vm *vm, enum vm_end reason) {
+    assert_ptr_equal(vm, &guest);
     stops++;
     stop_reason = reason;
 }
 
-void *vm_ram(const struct vm *which, ipa_t ipa, uint64_t size) {
+void *vm_ram(const struct vm *vm, ipa_t ipa, uint64_t size) {
     static char memory;
 
-    assert_ptr_equal(which, &vm);
+    assert_ptr_equal(vm, &guest);
     if (ipa.v < RAM_BASE || ipa.v - RAM_BASE > RAM_SIZE - size) {
         return NULL;
     }
@@ -74,13 +74,13 @@ static uint64_t mpidr(unsigned index) {
 static int fresh(void **state) {
     (void)state;
     memset(vcpus, 0, sizeof(vcpus));
-    memset(&vm, 0, sizeof(vm));
+    memset(&guest, 0, sizeof(guest));
     config.vcpus = VCPUS;
-    vm.config = &config;
-    vm.vcpus = vcpu_table;
+    guest.config = &config;
+    guest.vcpus = vcpu_table;
     for (unsigned i = 0; i < VCPUS; i++) {
         vcpu_table[i] = &vcpus[i];
-        vcpus[i].vm = &vm;
+        vcpus[i].vm = &guest;
         vcpus[i].index = i;
         vcpus[i].arch.mpidr = MPIDR_RES1 | mpidr(i);
     }

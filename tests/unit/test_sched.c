@@ -218,8 +218,7 @@ static void test_no_turn_is_cut_short(void **state) {
     sim_wake(sleeper);
     spinner = sim_spinner(256, cpu_set_all());
     sim_run(SIM_SECOND);
-    assert_in_range(spinner->e.switches, SIM_SECOND / SIM_SLICE,
-                    SIM_SECOND / (SIM_SLICE / 16) + 1);
+    assert_in_range(spinner->e.switches, SIM_SECOND / SIM_SLICE, SIM_SECOND / (SIM_SLICE / 16) + 1);
     assert_true(sleeper->e.longest_wait <= SIM_SLICE);
 }
 

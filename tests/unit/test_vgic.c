@@ -7,8 +7,8 @@
 
 /* IAR, disable, enable, EOI, in all orders that a driver's interrupt handler has. */
 static void g01_disable_while_active(void **state) {
-    static const char *const orders[] = { "dke", "dek", "edk", "dke-low", "dek-low" };
-    static const unsigned ids[] = { 20, 40 };
+    static const char *const orders[] = {"dke", "dek", "edk", "dke-low", "dek-low"};
+    static const unsigned ids[] = {20, 40};
     (void)state;
 
     boot(2, 4);
@@ -65,7 +65,7 @@ static void g01_disable_while_active_line_high(void **state) {
 
 /* Another vCPU disables, clears, deactivates what is in a running vCPU's list register. */
 static void g03_remote_writes_reach_live_list_registers(void **state) {
-    static const unsigned ids[] = { 3, 20, 40 };
+    static const unsigned ids[] = {3, 20, 40};
     (void)state;
 
     for (unsigned k = 0; k < 3; k++) {
@@ -145,7 +145,7 @@ static void g03_route_change(void **state) {
 /* --- G06 --- */
 
 static void g06_edge_bookkeeping(void **state) {
-    static const unsigned ids[] = { 5, 20, 40 };
+    static const unsigned ids[] = {5, 20, 40};
     (void)state;
 
     for (unsigned k = 0; k < 3; k++) {
@@ -222,7 +222,7 @@ static void g06_a_million_firings(void **state) {
 /* --- G07 --- */
 
 static void g07_raised_while_disabled(void **state) {
-    static const unsigned ids[] = { 20, 40 };
+    static const unsigned ids[] = {20, 40};
     (void)state;
 
     for (unsigned k = 0; k < 2; k++) {
@@ -256,18 +256,18 @@ static void g08_sgi_affinity(void **state) {
         uint64_t value;
         int target; /* -1: nobody, -2: all but 0 */
     } t[] = {
-        { sgi_to(0, 4), 0 },
-        { sgi_to(15, 4), 15 },
-        { sgi_to(16, 4), 16 },
-        { sgi_to(17, 4), 17 },
-        { sgi_to(18, 4), -1 },              /* 1.2: no such vCPU */
-        { sgi_to(33, 4), -1 },              /* 2.1 */
-        { sgi_to(0, 4) | 1ull << 32, -1 },  /* Aff2 */
-        { sgi_to(0, 4) | 1ull << 48, -1 },  /* Aff3 */
-        { sgi_to(0, 4) | 1ull << 44, -1 },  /* RS: Aff0 16.. */
-        { 4ull << 24 | 1ull << 40, -2 },
-        { 4ull << 24 | 1ull << 40 | 0x00ff00ff00ff0001ull, -2 }, /* IRM ignores affinity */
-        { 4ull << 24, -1 },
+        {sgi_to(0, 4), 0},
+        {sgi_to(15, 4), 15},
+        {sgi_to(16, 4), 16},
+        {sgi_to(17, 4), 17},
+        {sgi_to(18, 4), -1},             /* 1.2: no such vCPU */
+        {sgi_to(33, 4), -1},             /* 2.1 */
+        {sgi_to(0, 4) | 1ull << 32, -1}, /* Aff2 */
+        {sgi_to(0, 4) | 1ull << 48, -1}, /* Aff3 */
+        {sgi_to(0, 4) | 1ull << 44, -1}, /* RS: Aff0 16.. */
+        {4ull << 24 | 1ull << 40, -2},
+        {4ull << 24 | 1ull << 40 | 0x00ff00ff00ff0001ull, -2}, /* IRM ignores affinity */
+        {4ull << 24, -1},
     };
     (void)state;
 
@@ -314,7 +314,7 @@ static void g10_sgis_to_self(void **state) {
 /* --- G12 --- */
 
 static void g12_level_resampling(void **state) {
-    static const unsigned ids[] = { 20, 40 };
+    static const unsigned ids[] = {20, 40};
     (void)state;
 
     for (unsigned k = 0; k < 4; k++) {

@@ -12,17 +12,6 @@ static unsigned told(unsigned i) {
     return n;
 }
 
-/*
- * All ways to make an interrupt pending for vCPU 1 end in vgic_notify() of it, in whatever state it
- * is: the virtual GIC knows of no difference but live (running) and not.
- */
-static void p21_every_way_notifies(void **state) {
-    (void)state;
-    for (unsigned k = 0; k < 2; k++) {
-        boot(2, 4);
-        struct sim *a = &cpus[0], *b = &cpus[1];
-        bool live = k != 0;
-
 #define REST(setup)                                                                                \
     do {                                                                                           \
         setup;                                                                                     \
@@ -42,6 +31,36 @@ static void p21_every_way_notifies(void **state) {
         REST(undo);                                                                                \
     } while (0)
 #define NOTIFIES(action) NOTIFIES_UNDO(action, (void)0)
+
+/* Comes out of vCPU 0's list register while routed to vCPU 1 by now. */
+static void p21_moved(struct sim *a, struct sim *b, bool live) {
+    vgic_pulse(&a->v, 42);
+    assert_int_equal(sim_iar(a, 1), 42);
+    gicd_w(a, 0x6000 + 42 * 8, 1);
+    vgic_pulse(&a->v, 42);
+    REST((void)0);
+    NOTIFIES(sim_eoi(a, 42); sim_sync(a));
+    a->vmcr |= VGIC_VMCR_VEOIM;
+    gicd_w(a, 0x6000 + 42 * 8, 0);
+    vgic_pulse(&a->v, 42);
+    assert_int_equal(sim_iar(a, 1), 42);
+    gicd_w(a, 0x6000 + 42 * 8, 1);
+    vgic_pulse(&a->v, 42);
+    sim_eoi(a, 42);
+    REST((void)0);
+    NOTIFIES(sim_dir(a, 42));
+}
+
+/*
+ * All ways to make an interrupt pending for vCPU 1 end in vgic_notify() of it, in whatever state it
+ * is: the virtual GIC knows of no difference but live (running) and not.
+ */
+static void p21_every_way_notifies(void **state) {
+    (void)state;
+    for (unsigned k = 0; k < 2; k++) {
+        boot(2, 4);
+        struct sim *a = &cpus[0], *b = &cpus[1];
+        bool live = k != 0;
 
         for (unsigned id = 40; id < 44; id++) {
             gicd_w(a, 0x6000 + id * 8, 1);
@@ -78,22 +97,7 @@ static void p21_every_way_notifies(void **state) {
              irq_w(a, 1, 42, ISPEND)); /* 1 of N: nobody awake */
         NOTIFIES(gicr_w(a, 1, 0x14, 0));
         REST(gicr_w(a, 0, 0x14, 0); gicd_w(a, 0x6000 + 42 * 8, 0));
-        /* Comes out of vCPU 0's list register while routed to vCPU 1 by now. */
-        vgic_pulse(&a->v, 42);
-        assert_int_equal(sim_iar(a, 1), 42);
-        gicd_w(a, 0x6000 + 42 * 8, 1);
-        vgic_pulse(&a->v, 42);
-        REST((void)0);
-        NOTIFIES(sim_eoi(a, 42); sim_sync(a));
-        a->vmcr |= VGIC_VMCR_VEOIM;
-        gicd_w(a, 0x6000 + 42 * 8, 0);
-        vgic_pulse(&a->v, 42);
-        assert_int_equal(sim_iar(a, 1), 42);
-        gicd_w(a, 0x6000 + 42 * 8, 1);
-        vgic_pulse(&a->v, 42);
-        sim_eoi(a, 42);
-        REST((void)0);
-        NOTIFIES(sim_dir(a, 42));
+        p21_moved(a, b, live);
         assert_int_equal(drain(a, 1), 0);
     }
 }
@@ -216,7 +220,7 @@ static void overflow_without_tdir(void **state) {
 
 /* vgic_pending() = would WFI end: table of what must hold. */
 static void pending_wakes_wfi(void **state) {
-    static const unsigned ids[] = { 3, 20, 40 };
+    static const unsigned ids[] = {3, 20, 40};
     (void)state;
 
     for (unsigned k = 0; k < 3; k++) {

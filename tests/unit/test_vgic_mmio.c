@@ -123,9 +123,8 @@ static uint32_t expected(uint64_t off, uint64_t other, uint32_t before) {
     static const struct {
         unsigned write, read; /* register files */
     } alias[] = {
-        { IGROUP, IGROUP },     { ISENABLE, ISENABLE }, { ISENABLE, ICENABLE },
-        { ISPEND, ISPEND },     { ISPEND, ICPEND },     { ISACTIVE, ISACTIVE },
-        { ISACTIVE, ICACTIVE },
+        {IGROUP, IGROUP}, {ISENABLE, ISENABLE}, {ISENABLE, ICENABLE}, {ISPEND, ISPEND},
+        {ISPEND, ICPEND}, {ISACTIVE, ISACTIVE}, {ISACTIVE, ICACTIVE},
     };
     uint64_t base = 0, o = off;
 
@@ -141,8 +140,7 @@ static uint32_t expected(uint64_t off, uint64_t other, uint32_t before) {
     }
     if (o < 0x400) {
         for (unsigned i = 0; i < sizeof(alias) / sizeof(alias[0]); i++) {
-            if (o / 0x80 == alias[i].write / 0x80u &&
-                other == base + alias[i].read + o % 0x80) {
+            if (o / 0x80 == alias[i].write / 0x80u && other == base + alias[i].read + o % 0x80) {
                 return PATTERN;
             }
         }
@@ -207,7 +205,7 @@ static void g04_every_register(void **state) {
 
 /* The clearing halves of the pairs, and the set-clear toggle of active bits. */
 static void g04_set_and_clear(void **state) {
-    static const unsigned pairs[] = { ISENABLE, ISPEND, ISACTIVE };
+    static const unsigned pairs[] = {ISENABLE, ISPEND, ISACTIVE};
     (void)state;
 
     boot(2);
@@ -318,9 +316,8 @@ static void g17_all_ones_and_zeros(void **state) {
         unsigned file, words;
         uint32_t ones, zeros;
     } t[] = {
-        { IGROUP, 1, ~0u, 0 },    { ICENABLE, 1, 0, 0 },  { ICPEND, 1, 0, 0 },
-        { ICACTIVE, 1, 0, 0 },    { 0x400, 8, 0xf8f8f8f8u, 0 },
-        { 0xc00, 2, 0xaaaaaaaau, 0 },
+        {IGROUP, 1, ~0u, 0}, {ICENABLE, 1, 0, 0},        {ICPEND, 1, 0, 0},
+        {ICACTIVE, 1, 0, 0}, {0x400, 8, 0xf8f8f8f8u, 0}, {0xc00, 2, 0xaaaaaaaau, 0},
     };
     (void)state;
 
@@ -358,7 +355,7 @@ static void g17_all_ones_and_zeros(void **state) {
 /* --- G21 --- */
 
 static void g21_frames_until_last(void **state) {
-    static const unsigned counts[] = { 1, 2, 5, 16, 17, 122, 123, 124, 200, 256 };
+    static const unsigned counts[] = {1, 2, 5, 16, 17, 122, 123, 124, 200, 256};
     (void)state;
 
     for (unsigned k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
@@ -370,9 +367,9 @@ static void g21_frames_until_last(void **state) {
             bool last = false;
 
             for (unsigned i = region * VGIC_VIRT_REGION0; !last; i++) {
-                assert_int_equal(vgic_mmio_redist(&m.vm, &cpus[0].v, i * 0x20000ull + 8, 8, false,
-                                                  &value),
-                                 VGIC_MMIO_OK);
+                assert_int_equal(
+                    vgic_mmio_redist(&m.vm, &cpus[0].v, i * 0x20000ull + 8, 8, false, &value),
+                    VGIC_MMIO_OK);
                 assert_int_equal(value >> 32, vgic_mpidr(i));
                 assert_int_equal(value >> 8 & 0xffff, i);
                 assert_int_equal(value & 0xff & ~0x10u, 0); /* no LPIs */

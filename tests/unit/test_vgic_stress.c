@@ -152,7 +152,7 @@ static void ring(uint64_t count, unsigned tokens, unsigned n_lr, bool extra) {
         vgic_send_sgi(&cpus[0].v, sgi_to(i % N, 1), VGIC_SGI1R);
     }
     for (unsigned i = 0; i < N; i++) {
-        workers[i] = (struct worker){ .i = i, .extra = extra, .seed = i + 1 };
+        workers[i] = (struct worker){.i = i, .extra = extra, .seed = i + 1};
         assert_int_equal(pthread_create(&threads[i], NULL, vcpu_thread, &workers[i]), 0);
     }
     for (unsigned i = 0; i < N; i++) {

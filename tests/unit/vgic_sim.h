@@ -23,7 +23,7 @@
 #define TIMER    27u
 
 struct sim {
-    struct vgic_vcpu v; /* first */
+    struct vgic_vcpu v;        /* first */
     uint64_t lr[VGIC_MAX_LRS]; /* the hardware's */
     uint64_t hcr;
     uint64_t vmcr;
@@ -89,8 +89,7 @@ static inline bool sim_maintenance(const struct sim *s) {
             VGIC_LR_EOI) {
             return true;
         }
-        pending = pending ||
-                  (s->lr[i] & (VGIC_LR_PENDING | VGIC_LR_ACTIVE)) == VGIC_LR_PENDING;
+        pending = pending || (s->lr[i] & (VGIC_LR_PENDING | VGIC_LR_ACTIVE)) == VGIC_LR_PENDING;
     }
     return ((s->hcr & VGIC_HCR_NPIE) != 0 && !pending) ||
            ((s->hcr & VGIC_HCR_LRENPIE) != 0 && s->hcr >> VGIC_HCR_EOICOUNT_SHIFT != 0) ||

@@ -15,48 +15,69 @@
 #include "core/port.h"
 
 struct spinlock {
-    uint32_t next;  /* the ticket that the next arrival draws */
-    uint32_t owner; /* the ticket that may go in */
+    union {
+        uint32_t tickets; /* both: drawing one tells at once whether it may go in */
+        struct {
+            uint16_t owner; /* the ticket that may go in */
+            uint16_t next;  /* the ticket that the next arrival draws */
+        };
+    };
 };
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "owner is the lower half of tickets");
+
 #define SPINLOCK_INIT                                                                              \
-    { 0, 0 }
+    {                                                                                              \
+        { 0 }                                                                                      \
+    }
+
+#define SPIN_NEXT (1u << 16)
+
+static inline uint32_t spin_next(uint32_t tickets) {
+    return tickets >> 16;
+}
+
+static inline uint32_t spin_owner(uint32_t tickets) {
+    return tickets & 0xffffu;
+}
 
 /* Make `lock` free. Before any other CPU can see it. Never fails. */
 static inline void spin_init(struct spinlock *lock) {
-    lock->next = 0;
-    lock->owner = 0;
+    lock->tickets = 0;
 }
 
 /* Take `lock`, waiting as long as needed; any CPU, not twice by the same one. Acquire. */
 static inline void spin_lock(struct spinlock *lock) {
-    uint32_t ticket = __atomic_fetch_add(&lock->next, 1u, __ATOMIC_RELAXED);
+    uint32_t seen = __atomic_fetch_add(&lock->tickets, SPIN_NEXT, __ATOMIC_ACQUIRE);
+    uint32_t ticket = spin_next(seen);
 
-    while (__atomic_load_n(&lock->owner, __ATOMIC_ACQUIRE) != ticket) {
+    while (__builtin_expect(spin_owner(seen) != ticket, 0)) {
         port_relax();
+        seen = __atomic_load_n(&lock->tickets, __ATOMIC_ACQUIRE);
     }
 }
 
 /* Take `lock` if that needs no wait: true when it is now ours. Acquire on success. */
 static inline bool spin_trylock(struct spinlock *lock) {
-    uint32_t owner = __atomic_load_n(&lock->owner, __ATOMIC_ACQUIRE);
-    uint32_t ticket = owner;
+    uint32_t seen = __atomic_load_n(&lock->tickets, __ATOMIC_RELAXED);
 
-    return __atomic_compare_exchange_n(&lock->next, &ticket, owner + 1u, false, __ATOMIC_ACQUIRE,
-                                       __ATOMIC_RELAXED);
+    return spin_owner(seen) == spin_next(seen) &&
+           __atomic_compare_exchange_n(&lock->tickets, &seen, seen + SPIN_NEXT, false,
+                                       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 /* Give `lock` back; only by its holder. Release. */
 static inline void spin_unlock(struct spinlock *lock) {
-    uint32_t owner = __atomic_load_n(&lock->owner, __ATOMIC_RELAXED);
+    uint16_t owner = __atomic_load_n(&lock->owner, __ATOMIC_RELAXED);
 
-    __atomic_store_n(&lock->owner, owner + 1u, __ATOMIC_RELEASE);
+    __atomic_store_n(&lock->owner, (uint16_t)(owner + 1u), __ATOMIC_RELEASE);
 }
 
 /* Does anybody hold `lock`? For assertions only: the answer may be old when it arrives. */
 static inline bool spin_is_locked(const struct spinlock *lock) {
-    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) !=
-           __atomic_load_n(&lock->next, __ATOMIC_RELAXED);
+    uint32_t seen = __atomic_load_n(&lock->tickets, __ATOMIC_RELAXED);
+
+    return spin_owner(seen) != spin_next(seen);
 }
 
 #endif /* CORE_SPINLOCK_H */

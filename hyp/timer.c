@@ -12,16 +12,27 @@
 struct queue {
     struct spinlock lock;
     struct timer *first;
+    uint64_t next; /* its deadline, or TIMER_NEVER; atomic: read without the lock */
 } __attribute__((aligned(64)));
 
 static struct queue *queues;
 
 void timer_init_cpus(unsigned cpus) {
     queues = mem_alloc(cpus * sizeof(*queues));
+    for (unsigned i = 0; i < cpus; i++) {
+        queues[i].next = TIMER_NEVER;
+    }
 }
 
 void timer_init(struct timer *t, void (*fire)(struct timer *)) {
     *t = (struct timer){.cpu = -1, .fire = fire, .deadline = TIMER_NEVER};
+}
+
+/* After a change at the front. */
+static void set_next(struct queue *q) {
+    uint64_t next = q->first != NULL ? q->first->deadline : TIMER_NEVER;
+
+    __atomic_store_n(&q->next, next, __ATOMIC_RELAXED);
 }
 
 static void unlink_timer(struct queue *q, struct timer *t) {
@@ -29,6 +40,7 @@ static void unlink_timer(struct queue *q, struct timer *t) {
         t->prev->next = t->next;
     } else {
         q->first = t->next;
+        set_next(q);
     }
     if (t->next != NULL) {
         t->next->prev = t->prev;
@@ -53,20 +65,15 @@ static void link_timer(struct queue *q, struct timer *t, unsigned cpu) {
         after->next = t;
     } else {
         q->first = t;
+        set_next(q);
     }
     __atomic_store_n(&t->cpu, (int)cpu, __ATOMIC_RELEASE);
 }
 
-void timer_set(struct timer *t, uint64_t deadline) {
+/* timer_set() where there is something to do: it comes from queue `cpu`, -1: from none. */
+__attribute__((noinline)) static void move_timer(struct timer *t, int cpu, uint64_t deadline) {
     unsigned here = this_pcpu()->index;
-    int cpu = __atomic_load_n(&t->cpu, __ATOMIC_ACQUIRE);
 
-    if (cpu == -1 && deadline == TIMER_NEVER) {
-        return;
-    }
-    if (cpu == (int)here && t->deadline == deadline) {
-        return;
-    }
     if (cpu != -1) {
         /* It may fire meanwhile, there: then it is out of that queue when we hold the lock. */
         struct queue *q = &queues[cpu];
@@ -85,11 +92,20 @@ void timer_set(struct timer *t, uint64_t deadline) {
     }
 }
 
+void timer_set(struct timer *t, uint64_t deadline) {
+    int cpu = __atomic_load_n(&t->cpu, __ATOMIC_ACQUIRE);
+
+    if (cpu == -1 ? deadline != TIMER_NEVER
+                  : cpu != (int)this_pcpu()->index || t->deadline != deadline) {
+        move_timer(t, cpu, deadline);
+    }
+}
+
 void timer_run(void) {
     struct queue *q = &queues[this_pcpu()->index];
     uint64_t now = port_clock();
 
-    while (__atomic_load_n(&q->first, __ATOMIC_RELAXED) != NULL) { /* others may take some out */
+    while (__atomic_load_n(&q->next, __ATOMIC_RELAXED) <= now) { /* others may take some out */
         spin_lock(&q->lock);
         struct timer *t = q->first;
         if (t == NULL || t->deadline > now) {
@@ -104,18 +120,13 @@ void timer_run(void) {
 
 void timer_program(uint64_t slice_end) {
     struct pcpu *p = this_pcpu();
-    struct queue *q = &queues[p->index];
-    uint64_t deadline = slice_end;
-
     /* Only this pCPU adds to its queue, so a stale answer can be too early but never too late. */
-    if (__atomic_load_n(&q->first, __ATOMIC_RELAXED) != NULL) {
-        spin_lock(&q->lock);
-        if (q->first != NULL && q->first->deadline < deadline) {
-            deadline = q->first->deadline;
-        }
-        spin_unlock(&q->lock);
-    }
-    if (deadline != p->armed) {
+    uint64_t next = __atomic_load_n(&queues[p->index].next, __ATOMIC_RELAXED);
+    uint64_t deadline = next < slice_end ? next : slice_end;
+
+    /* An alarm for what is no longer wanted comes once and does no harm: setting it takes longer.
+     */
+    if (deadline < p->armed) {
         p->armed = deadline;
         arch_timer_arm(deadline);
     }

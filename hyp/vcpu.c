@@ -37,11 +37,7 @@ void vcpu_init(struct vcpu *v, struct vm *vm, unsigned index) {
     arch_vcpu_init(v);
 }
 
-void vcpu_request(struct vcpu *v, uint32_t request) {
-    if (this_pcpu()->current == v) { /* runs here: looks before it enters its guest, or waits */
-        atomic_fetch_or_explicit(&v->requests, request, memory_order_relaxed);
-        return;
-    }
+void vcpu_request_other(struct vcpu *v, uint32_t request) {
     atomic_fetch_or(&v->requests, request);
     /*
      * Either we see that it runs, or it sees the request before it enters its guest: both sides
@@ -57,10 +53,9 @@ void vcpu_request(struct vcpu *v, uint32_t request) {
     }
 }
 
-void vcpu_request_and_wake(struct vcpu *v, uint32_t request) {
-    vcpu_request(v, request);
-    /* One that runs here looks at its requests before it blocks. */
-    if (this_pcpu()->current != v && atomic_load(&v->power) != VCPU_OFF) {
+void vcpu_wake_other(struct vcpu *v, uint32_t request) {
+    vcpu_request_other(v, request);
+    if (atomic_load(&v->power) != VCPU_OFF) {
         sched_wake(&v->sched);
     }
 }
@@ -91,10 +86,7 @@ static bool load_vm(struct vcpu *v) {
  * Whether a vCPU that got this pCPU has a guest to run; starts it when that is due. If not,
  * `otherwise` says what becomes of it.
  */
-static bool vcpu_ready(struct vcpu *v, enum verdict *otherwise) {
-    if (atomic_load(&v->power) == VCPU_ON) {
-        return true;
-    }
+__attribute__((noinline)) static bool make_ready(struct vcpu *v, enum verdict *otherwise) {
     if (v->index == 0 && atomic_load(&v->vm->state) == VM_LOADING && !load_vm(v)) {
         *otherwise = atomic_load(&v->vm->state) == VM_LOADING ? YIELD : POWER_DOWN;
         return false;
@@ -104,6 +96,10 @@ static bool vcpu_ready(struct vcpu *v, enum verdict *otherwise) {
         return false;
     }
     return true;
+}
+
+static inline bool vcpu_ready(struct vcpu *v, enum verdict *otherwise) {
+    return atomic_load(&v->power) == VCPU_ON || make_ready(v, otherwise);
 }
 
 /*
@@ -269,8 +265,9 @@ static bool must_block(struct vcpu *v) {
     return atomic_load(&v->requests) == 0 && !arch_vcpu_pending(v);
 }
 
-struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
-
+/* vcpu_next() for all cases; `v` need not have come from its guest. */
+__attribute__((noinline)) static struct vcpu *next_of_all(struct pcpu *p, struct vcpu *v,
+                                                          enum verdict verdict) {
     for (;;) {
         if (atomic_load_explicit(&v->requests, memory_order_acquire) != 0 && v->on_pcpu) {
             verdict = take_requests(v, verdict);
@@ -283,11 +280,30 @@ struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
             exit_end_switched(p, v, port_clock());
             return v;
         }
-        /* Others may go on asking for ever: the timer, by which all others come to run, must not wait. */
+        /* Others may go on asking for ever: the timer, by which all others come to run, must not
+         * wait. */
         if (arch_interrupt_pending()) {
             arch_handle_interrupts();
         }
     }
+}
+
+/*
+ * The end of most exits comes first: the vCPU goes on, and at most its interrupts have changed. Its
+ * call of the rest is the last thing, so that no register is saved for it.
+ */
+struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
+    if (verdict == RESUME && !sched_need_pick(p->index)) {
+        if (atomic_load_explicit(&v->requests, memory_order_acquire) == REQUEST_IRQ) {
+            atomic_fetch_and(&v->requests, ~(uint32_t)REQUEST_IRQ);
+            arch_vcpu_requests(v, REQUEST_IRQ);
+        }
+        if (atomic_load_explicit(&v->requests, memory_order_acquire) == 0) {
+            exit_end(p, v, port_clock());
+            return v;
+        }
+    }
+    return next_of_all(p, v, verdict);
 }
 
 struct vcpu *vcpu_first(void) {
@@ -303,5 +319,5 @@ struct vcpu *vcpu_first(void) {
         vcpu_enter_pcpu(p, v);
     }
     timer_program(sched_slice_end(p->index)); /* no kick need have come before: see vcpu_switch */
-    return vcpu_next(p, v, verdict);
+    return next_of_all(p, v, verdict);
 }

@@ -17,6 +17,7 @@ enum {
     EC_CP14_LS = 0x06,
     EC_FP = 0x07,
     EC_CP10 = 0x08,
+    EC_PAUTH = 0x09,
     EC_CP14_64 = 0x0c,
     EC_HVC64 = 0x16,
     EC_SMC64 = 0x17,

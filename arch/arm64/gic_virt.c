@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Between the virtual interrupt controller (vgic.c, pure C) and the hardware's virtual CPU interface:
- * list registers, ICH_HCR, ICH_VMCR, active priorities (IHI 0069 12.4).
+ * Between the virtual interrupt controller (vgic.c, pure C) and the hardware's virtual CPU
+ * interface: list registers, ICH_HCR, ICH_VMCR, active priorities (IHI 0069 12.4).
  */
 #include "arch/arm64/gic_virt.h"
 
@@ -36,6 +36,10 @@
     X(13, S3_4_C12_C13_5)                                                                          \
     X(14, S3_4_C12_C13_6)                                                                          \
     X(15, S3_4_C12_C13_7)
+
+static struct vcpu *vcpu_of_vgic(struct vgic_vcpu *g) {
+    return (struct vcpu *)((char *)g - offsetof(struct vcpu, arch.vgic));
+}
 
 static unsigned ap_registers; /* ICH_AP0R<n>, ICH_AP1R<n>: 1, 2 or 4 by the preemption bits */
 
@@ -74,17 +78,18 @@ void gic_virt_features(struct gic_virt_features *f) {
     ap_registers = preemption_bits <= 5 ? 1 : preemption_bits == 6 ? 2 : 4;
 }
 
-/* What the guest has left in the list registers, for vgic_fold and vgic_refill. Mostly number 0 alone. */
+/* What the guest has left in the list registers, for vgic_fold and vgic_refill. Mostly number 0
+ * alone. */
 static inline void read_back(struct vgic_vcpu *g) {
-    if ((g->lr_used & 1u) != 0) {
-        g->lr_in[0] = READ(S3_4_C12_C12_0);
-    }
+    g->lr_in[0] = READ(S3_4_C12_C12_0); /* no branch is cheaper than this */
     for (uint32_t used = g->lr_used & ~1u; used != 0; used &= used - 1) {
         unsigned i = (unsigned)__builtin_ctz(used);
         g->lr_in[i] = read_lr(i);
     }
-    g->hcr_in = (g->ich_hcr & VGIC_HCR_LRENPIE) != 0 ? READ(ICH_HCR) : 0;
     g->ich_vmcr = READ(ICH_VMCR);
+    if ((g->ich_hcr & VGIC_HCR_LRENPIE) != 0) {
+        g->hcr_in = READ(ICH_HCR);
+    }
 }
 
 void gic_virt_fold(struct vcpu *v) {
@@ -96,9 +101,26 @@ void gic_virt_fold(struct vcpu *v) {
     }
 }
 
+bool gic_virt_fold_pending(struct vcpu *v) {
+    struct vgic_vcpu *g = &v->arch.vgic;
+
+    if (vgic_live(g)) {
+        read_back(g);
+    }
+    return vgic_fold_pending(g);
+}
+
+/* Before a fill: an interrupt that the guest did not take before it reprogrammed its timer is void.
+ */
+static inline void look_at_timer(struct vgic_vcpu *g) {
+    if (vgic_hw_held(g, GIC_PPI_VTIMER) && !timer_virtual_line()) {
+        vgic_set_level(g, GIC_PPI_VTIMER, false);
+    }
+}
+
 /* What becomes pending for the guest by the list registers that have changed. */
-__attribute__((noinline, cold)) static void trace_injections(const struct vcpu *v) {
-    const struct vgic_vcpu *g = &v->arch.vgic;
+__attribute__((noinline, cold)) static void trace_injections(struct vgic_vcpu *g) {
+    const struct vcpu *v = vcpu_of_vgic(g);
 
     for (uint32_t todo = g->lr_write & g->lr_used; todo != 0; todo &= todo - 1) {
         uint64_t lr = g->lr[__builtin_ctz(todo)];
@@ -108,28 +130,23 @@ __attribute__((noinline, cold)) static void trace_injections(const struct vcpu *
     }
 }
 
-void gic_virt_refill(struct vcpu *v) {
+/* After a fill. */
+static inline void write_out(struct vgic_vcpu *g) {
     struct arch_pcpu *p = &this_pcpu()->arch;
-    struct vgic_vcpu *g = &v->arch.vgic;
 
-    if (vgic_live(g)) {
-        read_back(g);
-    }
-    if (vgic_hw_held(g, GIC_PPI_VTIMER) && !timer_virtual_line()) {
-        vgic_set_level(g, GIC_PPI_VTIMER, false); /* the guest reprogrammed it meanwhile */
-    }
-    vgic_refill(g);
     if (trace_active()) {
-        trace_injections(v);
+        trace_injections(g);
     }
     /* An empty one need not be emptied. */
     uint32_t todo = g->lr_write & (g->lr_used | p->lrs);
-    if ((todo & 1u) != 0) {
-        WRITE(S3_4_C12_C12_0, g->lr[0]);
-    }
-    for (todo &= ~1u; todo != 0; todo &= todo - 1) {
-        unsigned i = (unsigned)__builtin_ctz(todo);
-        write_lr(i, g->lr[i]);
+    if (todo != 0) {
+        if ((todo & 1u) != 0) {
+            WRITE(S3_4_C12_C12_0, g->lr[0]);
+        }
+        for (todo &= ~1u; todo != 0; todo &= todo - 1) {
+            unsigned i = (unsigned)__builtin_ctz(todo);
+            write_lr(i, g->lr[i]);
+        }
     }
     p->lrs = g->lr_used;
     g->lr_write = 0;
@@ -137,6 +154,17 @@ void gic_virt_refill(struct vcpu *v) {
         g->hcr_write = false;
         WRITE(ICH_HCR, g->ich_hcr);
     }
+}
+
+void gic_virt_refill(struct vcpu *v) {
+    struct vgic_vcpu *g = &v->arch.vgic;
+
+    if (vgic_live(g)) {
+        read_back(g);
+    }
+    look_at_timer(g);
+    vgic_refill(g);
+    write_out(g);
 }
 
 void gic_virt_maintenance(struct vcpu *v) {
@@ -151,8 +179,7 @@ void gic_virt_maintenance(struct vcpu *v) {
 void gic_virt_save(struct vcpu *v) {
     struct vgic_vcpu *g = &v->arch.vgic;
 
-    gic_virt_fold(v);
-    g->ich_vmcr = READ(ICH_VMCR);
+    gic_virt_fold(v); /* if it is folded already, ich_vmcr was read then */
     g->ap0r[0] = READ(S3_4_C12_C8_0);
     g->ap1r[0] = READ(S3_4_C12_C9_0);
     if (ap_registers >= 2) {
@@ -168,10 +195,7 @@ void gic_virt_save(struct vcpu *v) {
     WRITE(ICH_HCR, 0);
 }
 
-void gic_virt_load(struct vcpu *v) {
-    struct vgic_vcpu *g = &v->arch.vgic;
-
-    WRITE(ICH_VMCR, g->ich_vmcr);
+static void load_active_priorities(const struct vgic_vcpu *g) {
     WRITE(S3_4_C12_C8_0, g->ap0r[0]);
     WRITE(S3_4_C12_C9_0, g->ap1r[0]);
     if (ap_registers >= 2) {
@@ -184,12 +208,21 @@ void gic_virt_load(struct vcpu *v) {
         WRITE(S3_4_C12_C8_3, g->ap0r[3]);
         WRITE(S3_4_C12_C9_3, g->ap1r[3]);
     }
-    vgic_switch_in(g);
-    gic_virt_refill(v);
 }
 
-static struct vcpu *vcpu_of_vgic(struct vgic_vcpu *g) {
-    return (struct vcpu *)((char *)g - offsetof(struct vcpu, arch.vgic));
+void gic_virt_load(struct vcpu *v, bool registers_present) {
+    struct vgic_vcpu *g = &v->arch.vgic;
+
+    if (registers_present) {
+        g->hcr_write = true; /* gic_virt_save() turned it off; the others are as they were */
+    } else {
+        WRITE(ICH_VMCR, g->ich_vmcr);
+        load_active_priorities(g);
+        vgic_switch_in(g);
+    }
+    look_at_timer(g);
+    vgic_fill(g);
+    write_out(g);
 }
 
 void vgic_notify(struct vgic_vcpu *v) {

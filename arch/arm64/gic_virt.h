@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A vCPU's virtual interrupts in this pCPU's list registers. All: on the vCPU's pCPU, no vgic lock held. */
+/* A vCPU's virtual interrupts in this pCPU's list registers. All: on the vCPU's pCPU, no vgic lock
+ * held. */
 #ifndef ARM64_GIC_VIRT_H
 #define ARM64_GIC_VIRT_H
 
@@ -16,8 +17,12 @@ struct gic_virt_features {
 /* Reads them. Boot pCPU, before the first vCPU is created. */
 void gic_virt_features(struct gic_virt_features *f);
 
-/* Takes back what the guest did. Ask for a refill (REQUEST_IRQ) before the guest is entered again. */
+/* Takes back what the guest did. Ask for a refill (REQUEST_IRQ) before the guest is entered again.
+ */
 void gic_virt_fold(struct vcpu *v);
+
+/* The same, and whether an interrupt is pending that ends a WFI. */
+bool gic_virt_fold_pending(struct vcpu *v);
 
 /* Takes back what the guest did, if that is not done yet, and fills the list registers anew. */
 void gic_virt_refill(struct vcpu *v);
@@ -25,8 +30,8 @@ void gic_virt_refill(struct vcpu *v);
 /* The maintenance interrupt came. */
 void gic_virt_maintenance(struct vcpu *v);
 
-/* At switch-out and switch-in. */
+/* At switch-out and switch-in; registers_present: as in arch_vcpu_load(). */
 void gic_virt_save(struct vcpu *v);
-void gic_virt_load(struct vcpu *v);
+void gic_virt_load(struct vcpu *v, bool registers_present);
 
 #endif

@@ -13,21 +13,24 @@
 #include "hyp/console.h"
 #include "hyp/vm.h"
 
-static void handle(unsigned intid) {
-    struct vcpu *current = this_pcpu()->current;
+/* Whether the end of the slice may have come nearer, or the alarm that watched it is over. */
+static inline bool handle(struct vcpu *current, unsigned intid) {
+    bool look = false;
 
     switch (intid) {
     case GIC_SGI_KICK: /* that we are here is all it wanted */
+        look = true;
         break;
     case GIC_SGI_TRACE:
         traced_apply();
         break;
     case GIC_PPI_VTIMER:
         timer_virtual_interrupt(current);
-        return; /* stays active until the guest deactivates it */
+        return false; /* stays active until the guest deactivates it */
     case GIC_PPI_HYP_TIMER:
         timer_acknowledge();
         timer_run();
+        look = true;
         break;
     case GIC_PPI_MAINTENANCE:
         if (current != NULL && current->on_pcpu) {
@@ -43,20 +46,22 @@ static void handle(unsigned intid) {
         }
     }
     gic_deactivate(intid);
+    return look;
 }
 
 void arch_handle_interrupts(void) {
-    for (unsigned intid = gic_acknowledge(); intid < GIC_SPURIOUS; intid = gic_acknowledge()) {
-        handle(intid);
-    }
-    /*
-     * The timer may have fired, or who kicked us may have brought the end of the slice forward. An alarm
-     * that comes too early does no harm. At 0 another is picked next, and that sets the timer.
-     */
     struct pcpu *p = this_pcpu();
-    uint64_t end = sched_slice_end(p->index);
-    if (end != 0 && (end < p->armed || p->armed == TIMER_NEVER)) {
-        timer_program(end);
+    bool look = false;
+
+    for (unsigned intid = gic_acknowledge(); intid < GIC_SPURIOUS; intid = gic_acknowledge()) {
+        look |= handle(p->current, intid);
+    }
+    if (look) {
+        uint64_t end = sched_slice_end(p->index);
+
+        if (end != 0) { /* at 0 another is picked next, and that sets the timer */
+            timer_program(end);
+        }
     }
 }
 
@@ -64,7 +69,8 @@ bool arch_interrupt_pending(void) {
     return read_sysreg(ISR_EL1) != 0;
 }
 
-void arch_wait_for_interrupt(void) {
+/* bench/profile finds it by its name. */
+__attribute__((noinline)) void arch_wait_for_interrupt(void) {
     __asm__ volatile("dsb sy\n wfi" : : : "memory");
 }
 
@@ -74,7 +80,13 @@ void port_kick_cpu(unsigned cpu) {
     if (cpu != p->index) {
         gic_kick(pcpus[cpu]);
     } else if (p->current != NULL) { /* an idle pCPU looks again anyway */
-        atomic_fetch_or(&p->current->requests, REQUEST_SLICE);
+        uint64_t end = sched_slice_end(cpu);
+
+        if (end != 0) {
+            timer_program(end);
+        } else {
+            atomic_fetch_or_explicit(&p->current->requests, REQUEST_SLICE, memory_order_relaxed);
+        }
     }
 }
 
@@ -97,8 +109,7 @@ void arch_vcpu_requests(struct vcpu *v, uint32_t requests) {
 }
 
 bool arch_vcpu_pending(struct vcpu *v) {
-    gic_virt_fold(v);
-    if (!vgic_pending(&v->arch.vgic)) {
+    if (!gic_virt_fold_pending(v)) {
         return false; /* the switch that follows fills again */
     }
     vcpu_request(v, REQUEST_IRQ);

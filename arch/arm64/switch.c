@@ -6,77 +6,83 @@
 #include "arch/arm64/gic_virt.h"
 #include "arch/arm64/guest_timer.h"
 #include "arch/arm64/id_regs.h"
+#include "arch/arm64/pauth.h"
 #include "arch/arm64/sysreg_access.h"
 #include "arch/arm64/timer.h"
 #include "hyp/arch.h"
 #include "hyp/string.h"
 #include "hyp/vm.h"
 
-#define HCR_API        (1ull << 41) /* pointer authentication is there */
-#define PSTATE_RESET   0x3c5u       /* EL1 with its own stack, all exceptions masked */
-#define SCTLR_EL1_RESET 0x30d50838u /* RES1 bits; MMU and caches off */
-#define MPIDR_RES1     (1ull << 31)
+#define HCR_PAUTH       (3ull << 40) /* APK, API: pointer authentication does not trap */
+#define PSTATE_RESET    0x3c5u       /* EL1 with its own stack, all exceptions masked */
+#define SCTLR_EL1_RESET 0x30d50838u  /* RES1 bits; MMU and caches off */
+#define MPIDR_RES1      (1ull << 31)
 
-#define EACH_EL1_REGISTER(X)                                                                       \
-    X(sctlr, SCTLR_EL1)                                                                            \
-    X(cpacr, CPACR_EL1)                                                                            \
-    X(ttbr0, TTBR0_EL1)                                                                            \
-    X(ttbr1, TTBR1_EL1)                                                                            \
-    X(tcr, TCR_EL1)                                                                                \
-    X(esr, ESR_EL1)                                                                                \
-    X(afsr0, AFSR0_EL1)                                                                            \
-    X(afsr1, AFSR1_EL1)                                                                            \
-    X(far, FAR_EL1)                                                                                \
-    X(mair, MAIR_EL1)                                                                              \
-    X(amair, AMAIR_EL1)                                                                            \
-    X(vbar, VBAR_EL1)                                                                              \
-    X(contextidr, CONTEXTIDR_EL1)                                                                  \
-    X(tpidr_el0, TPIDR_EL0)                                                                        \
-    X(tpidrro, TPIDRRO_EL0)                                                                        \
-    X(tpidr_el1, TPIDR_EL1)                                                                        \
-    X(sp_el0, SP_EL0)                                                                              \
-    X(sp_el1, SP_EL1)                                                                              \
-    X(elr, ELR_EL1)                                                                                \
-    X(spsr, SPSR_EL1)                                                                              \
-    X(par, PAR_EL1)                                                                                \
-    X(csselr, CSSELR_EL1)                                                                          \
-    X(cntkctl, CNTKCTL_EL1)
+/* X(field, register, field, register): two at a time are one STP or LDP, as the fields lie side by
+ * side. */
+#define EACH_EL1_PAIR(X)                                                                           \
+    X(sctlr, SCTLR_EL1, cpacr, CPACR_EL1)                                                          \
+    X(ttbr0, TTBR0_EL1, ttbr1, TTBR1_EL1)                                                          \
+    X(tcr, TCR_EL1, esr, ESR_EL1)                                                                  \
+    X(afsr0, AFSR0_EL1, afsr1, AFSR1_EL1)                                                          \
+    X(far, FAR_EL1, mair, MAIR_EL1)                                                                \
+    X(amair, AMAIR_EL1, vbar, VBAR_EL1)                                                            \
+    X(contextidr, CONTEXTIDR_EL1, tpidr_el0, TPIDR_EL0)                                            \
+    X(tpidrro, TPIDRRO_EL0, tpidr_el1, TPIDR_EL1)                                                  \
+    X(sp_el0, SP_EL0, sp_el1, SP_EL1)                                                              \
+    X(elr, ELR_EL1, spsr, SPSR_EL1)                                                                \
+    X(par, PAR_EL1, csselr, CSSELR_EL1)
 
 /* APIA, APIB, APDA, APDB, APGA: low, high. */
-#define EACH_KEY(X)                                                                                \
-    X(0, S3_0_C2_C1_0)                                                                             \
-    X(1, S3_0_C2_C1_1)                                                                             \
-    X(2, S3_0_C2_C1_2)                                                                             \
-    X(3, S3_0_C2_C1_3)                                                                             \
-    X(4, S3_0_C2_C2_0)                                                                             \
-    X(5, S3_0_C2_C2_1)                                                                             \
-    X(6, S3_0_C2_C2_2)                                                                             \
-    X(7, S3_0_C2_C2_3)                                                                             \
-    X(8, S3_0_C2_C3_0)                                                                             \
-    X(9, S3_0_C2_C3_1)
+#define EACH_KEY_PAIR(X)                                                                           \
+    X(pauth_keys[0], S3_0_C2_C1_0, pauth_keys[1], S3_0_C2_C1_1)                                    \
+    X(pauth_keys[2], S3_0_C2_C1_2, pauth_keys[3], S3_0_C2_C1_3)                                    \
+    X(pauth_keys[4], S3_0_C2_C2_0, pauth_keys[5], S3_0_C2_C2_1)                                    \
+    X(pauth_keys[6], S3_0_C2_C2_2, pauth_keys[7], S3_0_C2_C2_3)                                    \
+    X(pauth_keys[8], S3_0_C2_C3_0, pauth_keys[9], S3_0_C2_C3_1)
+
+#define SAVE(field1, name1, field2, name2)                                                         \
+    do {                                                                                           \
+        uint64_t first = read_sysreg(name1), second = read_sysreg(name2);                          \
+        a->el1.field1 = first;                                                                     \
+        a->el1.field2 = second;                                                                    \
+    } while (0);
+#define LOAD(field1, name1, field2, name2)                                                         \
+    do {                                                                                           \
+        uint64_t first = a->el1.field1, second = a->el1.field2;                                    \
+        write_sysreg(name1, first);                                                                \
+        write_sysreg(name2, second);                                                               \
+    } while (0);
 
 static void save_registers(struct arch_vcpu *a) {
-#define SAVE(field, name) a->el1.field = read_sysreg(name);
-    EACH_EL1_REGISTER(SAVE)
-#undef SAVE
-    if ((a->hcr & HCR_API) != 0) {
-#define SAVE(i, name) a->el1.pauth_keys[i] = read_sysreg(name);
-        EACH_KEY(SAVE)
-#undef SAVE
+    EACH_EL1_PAIR(SAVE)
+    a->el1.cntkctl = read_sysreg(CNTKCTL_EL1);
+    if ((a->hcr & HCR_PAUTH) != 0) {
+        EACH_KEY_PAIR(SAVE)
     }
     fp_save(&a->fp);
 }
 
-static void load_registers(struct arch_vcpu *a) {
-#define LOAD(field, name) write_sysreg(name, a->el1.field);
-    EACH_EL1_REGISTER(LOAD)
-#undef LOAD
-    if ((a->hcr & HCR_API) != 0) {
-#define LOAD(i, name) write_sysreg(name, a->el1.pauth_keys[i]);
-        EACH_KEY(LOAD)
-#undef LOAD
+static void load_registers(const struct arch_vcpu *a) {
+    EACH_EL1_PAIR(LOAD)
+    write_sysreg(CNTKCTL_EL1, a->el1.cntkctl);
+    if ((a->hcr & HCR_PAUTH) != 0) {
+        EACH_KEY_PAIR(LOAD)
     }
     fp_load(&a->fp);
+}
+
+bool pauth_enable(struct vcpu *v) {
+    struct arch_vcpu *a = &v->arch;
+    uint64_t bits = el2_hcr_guest() & HCR_PAUTH;
+
+    if ((bits & ~a->hcr) == 0) {
+        return false;
+    }
+    a->hcr |= bits;
+    EACH_KEY_PAIR(LOAD) /* others' keys are in there */
+    write_sysreg(HCR_EL2, a->hcr);
+    return true;
 }
 
 /* ID_AA64PFR0_EL1.RAS. Guests see none, but their DISR_EL1 is there all the same. */
@@ -90,13 +96,16 @@ void arch_vcpu_load(struct vcpu *v, bool registers_present) {
         write_sysreg(HCR_EL2, v->arch.hcr);
         write_sysreg(VMPIDR_EL2, v->arch.mpidr);
         load_registers(&v->arch);
+        if (has_ras()) {
+            write_sysreg(S3_4_C12_C1_1,
+                         0); /* VDISR_EL2: the guest's DISR_EL1, which can't be trapped */
+        }
     }
-    if (has_ras()) {
-        write_sysreg(S3_4_C12_C1_1, 0); /* VDISR_EL2: the guest's DISR_EL1, which can't be trapped */
+    if (!registers_present || v->arch.debug.armed) {
+        debug_load(v);
     }
-    debug_load(v);
     timer_load(v); /* may find an interrupt due, so before the list registers are filled */
-    gic_virt_load(v);
+    gic_virt_load(v, registers_present);
 }
 
 void arch_vcpu_quiesce(struct vcpu *v) {
@@ -110,7 +119,7 @@ void arch_vcpu_save(struct vcpu *v) {
 }
 
 void arch_vcpu_init(struct vcpu *v) {
-    v->arch.hcr = el2_hcr_guest();
+    v->arch.hcr = el2_hcr_guest() & ~HCR_PAUTH;
     v->arch.mpidr = MPIDR_RES1 | vgic_mpidr(v->index);
 }
 
@@ -124,7 +133,7 @@ void arch_vcpu_reset(struct vcpu *v, uint64_t pc, uint64_t arg) {
     a->pc = pc;
     a->pstate = PSTATE_RESET;
     a->el1.sctlr = SCTLR_EL1_RESET;
-    a->hcr = el2_hcr_guest();
+    a->hcr = el2_hcr_guest() & ~HCR_PAUTH;
     a->cleaned = 0;
     a->vtimer = (struct guest_timer){0, 0};
     guest_ptimer_reset(v);

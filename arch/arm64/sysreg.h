@@ -43,6 +43,14 @@ static inline bool sysreg_sends_sgi(uint32_t iss) {
     return (iss & (SYSREG_ISS_KEY | 1u)) == SYSREG_ISS(3u, 0u, 12u, 11u, 5u);
 }
 
+/* Whether it is one of the pointer authentication keys (op0 = 3, op1 = 0, CRn = 2, CRm = 1..3). */
+static inline bool sysreg_is_pauth_key(uint32_t iss) {
+    unsigned crm = iss >> 1 & 15u;
+
+    return (iss & SYSREG_ISS(3u, 7u, 15u, 0u, 0u)) == SYSREG_ISS(3u, 0u, 2u, 0u, 0u) && crm >= 1 &&
+           crm <= 3;
+}
+
 enum sysreg_result {
     SYSREG_DONE,      /* emulated: go on behind the instruction */
     SYSREG_UNDEFINED, /* the guest gets an Undefined Instruction exception there */

@@ -45,7 +45,9 @@ bool timer_virtual_line(void) {
 
 void timer_virtual_interrupt(struct vcpu *v) {
     if (v != NULL && v->on_pcpu) {
-        vgic_set_level(&v->arch.vgic, GIC_PPI_VTIMER, true);
+        vgic_hw_fired(&v->arch.vgic, GIC_PPI_VTIMER);
+        atomic_fetch_or_explicit(&v->requests, REQUEST_IRQ,
+                                 memory_order_relaxed); /* it runs here */
     } else {
         gic_deactivate(GIC_PPI_VTIMER); /* it fired just before its vCPU left */
     }
@@ -63,12 +65,16 @@ void timer_load(struct vcpu *v) {
     struct arch_pcpu *p = &this_pcpu()->arch;
     uint64_t offset = v->vm->arch.cntvoff;
 
-    /* What is due already needs no interrupt of the hardware's, and no exit, to say so. */
-    if (guest_timer_line(v->arch.vtimer.ctl, v->arch.vtimer.cval, port_clock() - offset)) {
-        vgic_set_level(&v->arch.vgic, GIC_PPI_VTIMER, true);
-    }
-    guest_ptimer_update_line(v);
     bool active = vgic_hw_active(&v->arch.vgic, GIC_PPI_VTIMER);
+
+    /* What is due already needs no interrupt of the hardware's, and no exit, to say so. */
+    if (v->arch.vtimer.ctl == GUEST_TIMER_ENABLE && v->arch.vtimer.cval <= port_clock() - offset) {
+        vgic_hw_fired(&v->arch.vgic, GIC_PPI_VTIMER);
+        active = true;
+    }
+    if (v->arch.ptimer.ctl != 0) { /* if it is off, its line is low */
+        guest_ptimer_update_line(v);
+    }
     if (active != p->vtimer_active) {
         p->vtimer_active = active;
         gic_set_ppi_active(GIC_PPI_VTIMER, active);
@@ -80,9 +86,10 @@ void timer_load(struct vcpu *v) {
 }
 
 /*
- * When to look at a timer: at its deadline, or at once if it has expired and its interrupt's line was not
- * raised yet (`known`). Once that is done there is nothing to wait for: what the guest does next raises or
- * lowers the line. So a guest whose interrupt is disabled can sleep beside an expired timer.
+ * When to look at a timer: at its deadline, or at once if it has expired and its interrupt's line
+ * was not raised yet (`known`). Once that is done there is nothing to wait for: what the guest does
+ * next raises or lowers the line. So a guest whose interrupt is disabled can sleep beside an
+ * expired timer.
  */
 static uint64_t look_at(const struct guest_timer *t, uint64_t offset, bool known) {
     if (known && guest_timer_line(t->ctl, t->cval, port_clock() - offset)) {
@@ -93,9 +100,12 @@ static uint64_t look_at(const struct guest_timer *t, uint64_t offset, bool known
 
 uint64_t arch_vcpu_deadline(struct vcpu *v, bool blocked) {
     struct arch_vcpu *a = &v->arch;
-    uint64_t first = look_at(&a->ptimer, 0, (a->vgic.own.line >> GUEST_PTIMER_INTID & 1u) != 0);
+    uint64_t first = TIMER_NEVER;
 
-    if (blocked) {
+    if (a->ptimer.ctl == GUEST_TIMER_ENABLE) {
+        first = look_at(&a->ptimer, 0, (a->vgic.own.line >> GUEST_PTIMER_INTID & 1u) != 0);
+    }
+    if (blocked && a->vtimer.ctl == GUEST_TIMER_ENABLE) {
         uint64_t virtual = look_at(&a->vtimer, v->vm->arch.cntvoff,
                                    vgic_hw_active(&a->vgic, GIC_PPI_VTIMER));
         if (virtual < first) {

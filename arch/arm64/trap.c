@@ -8,6 +8,7 @@
 #include "arch/arm64/hypercall.h"
 #include "arch/arm64/id_regs.h"
 #include "arch/arm64/inject.h"
+#include "arch/arm64/pauth.h"
 #include "arch/arm64/sysreg.h"
 #include "arch/arm64/sysreg_access.h"
 #include "hyp/arch.h"
@@ -84,7 +85,8 @@ static enum verdict trap_wfx(struct vcpu *v, uint64_t esr) {
         exit_reason(v, EXIT_WFI);
         return BLOCK;
     }
-    /* Waits with an end that the guest set, or for an event: giving up the CPU is always allowed. */
+    /* Waits with an end that the guest set, or for an event: giving up the CPU is always allowed.
+     */
     exit_reason(v, EXIT_WFE);
     return YIELD;
 }
@@ -111,6 +113,9 @@ static enum verdict trap_sysreg(struct vcpu *v, uint64_t esr) {
     case SYSREG_AGAIN:
         return RESUME;
     default:
+        if (sysreg_is_pauth_key(iss) && pauth_enable(v)) {
+            return RESUME;
+        }
         return undefined(v, esr);
     }
 }
@@ -149,8 +154,13 @@ struct vcpu *trap_sync(struct vcpu *v, uint64_t now) {
         break;
     case EC_SMC64:
         exit_reason(v, EXIT_SMC);
-        skip_instruction(v, esr); /* the trap came instead of the instruction, other than with HVC */
+        skip_instruction(v,
+                         esr); /* the trap came instead of the instruction, other than with HVC */
         verdict = hypercall(v);
+        break;
+    case EC_PAUTH:
+        exit_reason(v, EXIT_OTHER);
+        verdict = pauth_enable(v) ? RESUME : undefined(v, esr);
         break;
     case EC_CP15_32:
     case EC_CP15_64:
@@ -166,8 +176,9 @@ struct vcpu *trap_sync(struct vcpu *v, uint64_t now) {
         verdict = undefined(v, esr);
     }
     /*
-     * The common end: nobody wants anything. Whether the slice is over need not be asked: the timer's
-     * interrupt, or whoever wants this pCPU, sets a request or is pending and takes us out again at once.
+     * The common end: nobody wants anything. Whether the slice is over need not be asked: the
+     * timer's interrupt, or whoever wants this pCPU, sets a request or is pending and takes us out
+     * again at once.
      */
     if (verdict == RESUME && atomic_load_explicit(&v->requests, memory_order_acquire) == 0) {
         exit_end(p, v, port_clock());

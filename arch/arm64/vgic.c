@@ -344,7 +344,7 @@ void vgic_pulse(struct vgic_vcpu *v, unsigned intid) {
     }
 }
 
-static void sgi_one(struct vgic_vcpu *t, unsigned id, enum vgic_sgi_reg reg) {
+static inline void sgi_one(struct vgic_vcpu *t, unsigned id, enum vgic_sgi_reg reg) {
     uint32_t group = __atomic_load_n(&t->own.group, __ATOMIC_RELAXED);
 
     if (reg != VGIC_SGI1R && (group >> id & 1u) != 0) {
@@ -441,4 +441,40 @@ void vgic_trapped_dir(struct vgic_vcpu *v, unsigned intid) {
         spin_unlock(&vm->lock);
     }
     vgic_kicks_run(vm, &kicks, v);
+}
+
+uint32_t vgic_fold_outside(struct vgic_vcpu *v, unsigned count) {
+    struct vgic_vm *vm = v->vm;
+    uint32_t touched = 0;
+
+    while (count-- != 0) {
+        unsigned best = VGIC_NOBODY, best_prio = 0x100;
+
+        for (uint32_t m = v->own.active & ~v->own.in_lr; m != 0; m &= m - 1u) {
+            if (v->own.prio[vgic_ctz(m)] < best_prio) {
+                best = vgic_ctz(m);
+                best_prio = v->own.prio[best];
+            }
+        }
+        for (uint32_t words = v->spi_any; words != 0; words &= words - 1u) {
+            unsigned w = vgic_ctz(words);
+
+            for (uint32_t m = v->spi_held[w] & ~vm->spi[w].in_lr; m != 0; m &= m - 1u) {
+                if (vm->spi[w].prio[vgic_ctz(m)] < best_prio) {
+                    best = VGIC_FIRST_SPI + w * 32u + vgic_ctz(m);
+                    best_prio = vm->spi[w].prio[vgic_ctz(m)];
+                }
+            }
+        }
+        if (best < VGIC_FIRST_SPI) {
+            v->own.active &= ~(1u << best);
+        } else if (best != VGIC_NOBODY) {
+            unsigned w = (best - VGIC_FIRST_SPI) / 32u;
+
+            vm->spi[w].active &= ~(1u << best % 32u);
+            vgic_unhold(vm, w, best % 32u);
+            touched |= 1u << w;
+        }
+    }
+    return touched;
 }

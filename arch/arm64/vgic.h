@@ -136,8 +136,8 @@ struct vgic_vcpu {
     struct vgic_bank own;    /* SGIs and PPIs */
     uint32_t hw;             /* linked to a physical interrupt; `line` then means: it fired, and
                               * the guest did not acknowledge it yet */
-    uint32_t hw_new;         /* fired while the list registers were live */
-    uint32_t hw_low;         /* lowered while the list registers were live */
+    uint32_t hw_new;         /* fired since the last fold; like the next, of the CPU that has it */
+    uint32_t hw_low;         /* lowered since then */
     uint32_t hw_phys;        /* the physical interrupt is active on behalf of this vCPU */
     uint16_t hw_pintid[32];
 
@@ -312,6 +312,9 @@ static inline void vgic_maintenance(struct vgic_vcpu *v) {
  */
 bool vgic_pending(struct vgic_vcpu *v);
 
+/* vgic_fold() and vgic_pending() in one and cheaper: for WFI. What must be read before: see vgic_fold(). */
+bool vgic_fold_pending(struct vgic_vcpu *v);
+
 /*
  * The guest wrote `intid` to ICC_DIR_EL1 and ICH_HCR_EL2.TDIR (or TC) trapped it: deactivates it,
  * in whatever list register of the VM it is. Ignored when ich_vmcr says EOImode 0, and for INTIDs
@@ -341,6 +344,17 @@ static inline bool vgic_hw_active(const struct vgic_vcpu *v, unsigned intid) {
  */
 static inline bool vgic_hw_held(const struct vgic_vcpu *v, unsigned intid) {
     return ((v->hw_phys | v->hw_new) >> intid & 1u) != 0;
+}
+
+/*
+ * The physical interrupt behind linked PPI `intid` fired and was acknowledged and priority-dropped, or
+ * the glue found its line high at switch-in: what vgic_set_level(v, intid, true) says, for the CPU that
+ * has `v`. Takes no lock and notifies nobody: a fill follows.
+ */
+static inline void vgic_hw_fired(struct vgic_vcpu *v, unsigned intid) {
+    v->hw_new |= 1u << intid;
+    v->hw_low &= ~(1u << intid);
+    __atomic_store_n(&v->dirty, 1u, __ATOMIC_RELAXED);
 }
 
 /* --- Registers --- */

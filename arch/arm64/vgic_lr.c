@@ -7,10 +7,14 @@
 
 #define LR_STATE (VGIC_LR_PENDING | VGIC_LR_ACTIVE)
 
+/* What the short way of one interrupt is made of: each call there would cost as much as what it
+ * does. */
+#define SHORT static inline __attribute__((always_inline))
+
 /* --- Fold --- */
 
 /* What the guest left of one interrupt in list register value `lr`; sets b->active and b->latch. */
-static inline void fold_bank(struct vgic_bank *b, uint32_t bit, uint64_t lr) {
+SHORT void fold_bank(struct vgic_bank *b, uint32_t bit, uint64_t lr) {
     if ((lr & VGIC_LR_PENDING) != 0 && (b->lr_soft & bit) != 0) {
         b->latch |= bit;
     }
@@ -25,7 +29,7 @@ static inline void fold_bank(struct vgic_bank *b, uint32_t bit, uint64_t lr) {
     b->act_ovr &= ~bit;
 }
 
-static inline void fold_own(struct vgic_vcpu *v, unsigned id, uint64_t lr) {
+SHORT void fold_own(struct vgic_vcpu *v, unsigned id, uint64_t lr) {
     uint32_t bit = 1u << id;
 
     if ((lr & VGIC_LR_HW) != 0) {
@@ -56,53 +60,12 @@ static uint32_t fold_spi(struct vgic_vcpu *v, unsigned id, uint64_t lr) {
     return 1u << w;
 }
 
-/*
- * The guest ended `count` interrupts that are active but in no list register. Which ones is not
- * said; with EOImode 0 they end in order of priority, so it was the highest (ICH_HCR_EL2.EOIcount,
- * 12.4.7). Before in_lr changes; returns the SPI banks that have changed.
- */
-static uint32_t fold_outside(struct vgic_vcpu *v, unsigned count) {
-    struct vgic_vm *vm = v->vm;
-    uint32_t touched = 0;
-
-    while (count-- != 0) {
-        unsigned best = VGIC_NOBODY, best_prio = 0x100;
-
-        for (uint32_t m = v->own.active & ~v->own.in_lr; m != 0; m &= m - 1u) {
-            if (v->own.prio[vgic_ctz(m)] < best_prio) {
-                best = vgic_ctz(m);
-                best_prio = v->own.prio[best];
-            }
-        }
-        for (uint32_t words = v->spi_any; words != 0; words &= words - 1u) {
-            unsigned w = vgic_ctz(words);
-
-            for (uint32_t m = v->spi_held[w] & ~vm->spi[w].in_lr; m != 0; m &= m - 1u) {
-                if (vm->spi[w].prio[vgic_ctz(m)] < best_prio) {
-                    best = VGIC_FIRST_SPI + w * 32u + vgic_ctz(m);
-                    best_prio = vm->spi[w].prio[vgic_ctz(m)];
-                }
-            }
-        }
-        if (best < VGIC_FIRST_SPI) {
-            v->own.active &= ~(1u << best);
-        } else if (best != VGIC_NOBODY) {
-            unsigned w = (best - VGIC_FIRST_SPI) / 32u;
-
-            vm->spi[w].active &= ~(1u << best % 32u);
-            vgic_unhold(vm, w, best % 32u);
-            touched |= 1u << w;
-        }
-    }
-    return touched;
-}
-
 /* All list registers of `v`; returns the SPI banks that have changed. */
 static inline uint32_t fold_all(struct vgic_vcpu *v, bool spi) {
     uint32_t touched = 0;
 
     if ((v->ich_hcr & VGIC_HCR_LRENPIE) != 0 && v->hcr_in >> VGIC_HCR_EOICOUNT_SHIFT != 0) {
-        touched = fold_outside(v, (unsigned)(v->hcr_in >> VGIC_HCR_EOICOUNT_SHIFT & 0x1fu));
+        touched = vgic_fold_outside(v, (unsigned)(v->hcr_in >> VGIC_HCR_EOICOUNT_SHIFT & 0x1fu));
         v->hcr_write = true; /* the count in hardware is not 0 */
     }
     for (uint32_t used = v->lr_used; used != 0; used &= used - 1u) {
@@ -121,6 +84,42 @@ static inline uint32_t fold_all(struct vgic_vcpu *v, bool spi) {
     return touched;
 }
 
+/*
+ * No SPI, nothing in other list registers than 0, and nothing left outside at the last fill: what
+ * the short ways below are for. SPIs that come in later mark `v` dirty, so another fill follows.
+ */
+static inline bool is_simple(const struct vgic_vcpu *v) {
+    return v->lr_used <= 1u && v->ich_hcr == v->hcr_base &&
+           __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) == 0;
+}
+
+/* fold_all() and what goes with it for a simple one. v->lock held. */
+SHORT void fold_simple(struct vgic_vcpu *v) {
+    if (v->lr_used != 0) {
+        uint64_t lr = (v->lr_write & 1u) != 0 ? v->lr[0] : v->lr_in[0];
+
+        v->lr[0] = lr;
+        if ((lr & (LR_STATE | VGIC_LR_HW)) == 0 && v->own.act_ovr == 0) {
+            v->own.active &= ~v->own.in_lr; /* the guest is done with it, and it was the only one */
+            v->own.in_lr = 0;
+            v->own.lr_soft = 0;
+        } else if (VGIC_LR_VINTID(lr) < VGIC_FIRST_SPI) {
+            fold_own(v, VGIC_LR_VINTID(lr), lr);
+        }
+    }
+    vgic_merge_hw(v);
+}
+
+/* The list registers are folded: memory knows best. v->lock held. */
+static inline void end_fold(struct vgic_vcpu *v) {
+    __atomic_store_n(&v->dirty, 1u, __ATOMIC_RELAXED);
+    __atomic_store_n(&v->live, 0u, __ATOMIC_RELEASE);
+}
+
+static inline void count_fold(struct vgic_vcpu *v) {
+    __atomic_store_n(&v->fold_seq, v->fold_seq + 1u, __ATOMIC_RELEASE);
+}
+
 void vgic_fold(struct vgic_vcpu *v) {
     struct vgic_vm *vm = v->vm;
     bool spi = __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) != 0;
@@ -136,8 +135,7 @@ void vgic_fold(struct vgic_vcpu *v) {
     spin_lock(&v->lock);
     uint32_t touched = fold_all(v, spi);
     vgic_merge_hw(v);
-    __atomic_store_n(&v->dirty, 1u, __ATOMIC_RELAXED);
-    __atomic_store_n(&v->live, 0u, __ATOMIC_RELEASE);
+    end_fold(v);
     spin_unlock(&v->lock);
     if (spi) {
         for (; touched != 0; touched &= touched - 1u) {
@@ -146,7 +144,7 @@ void vgic_fold(struct vgic_vcpu *v) {
         spin_unlock(&vm->lock);
         kicks.kick[v->index / 64u] &= ~(1ull << (v->index % 64u)); /* dirty already */
     }
-    __atomic_store_n(&v->fold_seq, v->fold_seq + 1u, __ATOMIC_RELEASE);
+    count_fold(v);
     if (spi) {
         vgic_kicks_run(vm, &kicks, v);
     }
@@ -158,9 +156,9 @@ void vgic_fold(struct vgic_vcpu *v) {
 struct fill {
     struct vgic_vcpu *v;
     uint32_t ctlr;
-    uint32_t forward;             /* of the own interrupts: vgic_forward() */
-    uint32_t own;                 /* own interrupts that want a list register */
-    uint32_t spi_words;           /* SPIs that do: which words of */
+    uint32_t forward;   /* of the own interrupts: vgic_forward() */
+    uint32_t own;       /* own interrupts that want a list register */
+    uint32_t spi_words; /* SPIs that do: which words of */
     uint32_t spi[VGIC_SPI_BANKS];
 };
 
@@ -184,8 +182,7 @@ static uint32_t make_key(enum rank rank, uint8_t prio, unsigned id) {
  * its latch. `link`: HW and pINTID. `here`: it may be active and pending in the list register; if
  * not, and it is pending, its EOI is told.
  */
-static inline uint64_t take(struct vgic_bank *b, unsigned id, uint32_t forward, uint64_t link,
-                            bool here) {
+SHORT uint64_t take(struct vgic_bank *b, unsigned id, uint32_t forward, uint64_t link, bool here) {
     uint32_t bit = 1u << id % 32u;
     uint64_t lr = id | (uint64_t)b->prio[id % 32u] << VGIC_LR_PRIO_SHIFT | link;
     uint32_t pending = forward & bit;
@@ -213,7 +210,7 @@ static inline uint64_t take(struct vgic_bank *b, unsigned id, uint32_t forward, 
     return lr;
 }
 
-static inline void set_lr(struct vgic_vcpu *v, unsigned i, uint64_t lr) {
+SHORT void set_lr(struct vgic_vcpu *v, unsigned i, uint64_t lr) {
     if (v->lr[i] != lr) {
         v->lr[i] = lr;
         v->lr_write |= 1u << i;
@@ -225,7 +222,7 @@ static inline void set_lr(struct vgic_vcpu *v, unsigned i, uint64_t lr) {
  * register goes without its link: the EOI has to be seen, as it may be pending again then, and
  * vgic_fill() does what the link does in hardware (hw_phys).
  */
-static inline void place_own(const struct fill *f, unsigned i, unsigned id, bool here) {
+SHORT void place_own(const struct fill *f, unsigned i, unsigned id, bool here) {
     struct vgic_vcpu *v = f->v;
     uint64_t link = 0;
 
@@ -375,7 +372,7 @@ static void choose_bank(struct choice *c, const struct vgic_vcpu *v, const struc
  */
 static uint64_t fill_best(const struct fill *f) {
     struct vgic_vcpu *v = f->v;
-    struct choice c = { .n = 0 };
+    struct choice c = {.n = 0};
     uint32_t best = UINT32_MAX;
     uint64_t hcr = 0;
 
@@ -432,6 +429,7 @@ static inline void fill_locked(struct fill *f) {
     uint64_t hcr = v->hcr_base;
     unsigned used = v->n_lr;
 
+    vgic_merge_hw(v);
     vgic_take_new(v);
     f->ctlr = vgic_ctlr(v->vm);
     f->forward = vgic_forward(&v->own, f->ctlr);
@@ -452,93 +450,106 @@ static inline void fill_locked(struct fill *f) {
     __atomic_store_n(&v->live, 1u, __ATOMIC_RELEASE);
 }
 
-void vgic_fill(struct vgic_vcpu *v) {
-    struct vgic_vm *vm = v->vm;
-    uint32_t release;
-    struct fill f;
-    bool spi;
+/* The linked interrupts whose physical ones nobody else deactivates. v->lock held, filled. */
+SHORT uint32_t take_release(struct vgic_vcpu *v) {
+    uint32_t release = v->hw_phys & ~(v->own.line | v->own.active);
 
-    if (__atomic_load_n(&v->live, __ATOMIC_RELAXED) != 0) {
-        return;
-    }
-    f.v = v;
-    f.spi_words = 0;
-    /* First the mark, then the look: a sender does it the other way round. */
-    (void)__atomic_exchange_n(&v->dirty, 0u, __ATOMIC_ACQ_REL);
-    spi = __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) != 0;
-    if (spi) {
-        spin_lock(&vm->lock);
-        f.spi_words = wanted_spis(&f);
-    }
-    spin_lock(&v->lock);
-    fill_locked(&f);
-    release = v->hw_phys & ~(v->own.line | v->own.active);
     v->hw_phys &= ~release;
-    spin_unlock(&v->lock);
-    if (spi) {
-        spin_unlock(&vm->lock);
-    }
+    return release;
+}
+
+static inline void deactivate(struct vgic_vcpu *v, uint32_t release) {
     for (; release != 0; release &= release - 1u) {
         vgic_phys_deactivate(v, v->hw_pintid[vgic_ctz(release)]);
     }
 }
 
-/*
- * No SPI, nothing in other list registers than 0, and nothing left outside at the last fill. All
- * that vgic_fold() and vgic_fill() would do then; false after the fold part if more than one is
- * wanted.
- */
-static inline bool refill_quick(struct vgic_vcpu *v, uint32_t *release) {
-    struct fill f = { .v = v };
-    bool one;
+/* fill_locked() for a simple one; false, and nothing done, if more than one is wanted. v->lock
+ * held. */
+SHORT bool fill_simple(struct vgic_vcpu *v) {
+    struct fill f = {.v = v};
 
-    if (v->lr_used != 0) {
-        if ((v->lr_write & 1u) == 0) {
-            v->lr[0] = v->lr_in[0];
-        }
-        if (VGIC_LR_VINTID(v->lr[0]) < VGIC_FIRST_SPI) {
-            fold_own(v, VGIC_LR_VINTID(v->lr[0]), v->lr[0]);
-        }
-    }
-    vgic_merge_hw(v);
     vgic_take_new(v);
     f.forward = vgic_forward(&v->own, vgic_ctlr(v->vm));
     f.own = f.forward | v->own.active;
-    one = (f.own & (f.own - 1u)) == 0;
-    if (!one) {
-        __atomic_store_n(&v->live, 0u, __ATOMIC_RELEASE);
-    } else if (f.own != 0) {
+    if ((f.own & (f.own - 1u)) != 0) {
+        return false;
+    }
+    if (f.own != 0) {
         place_own(&f, 0, vgic_ctz(f.own), true);
         v->lr_used = 1;
     } else if (v->lr_used != 0) {
         drop_lr(v, 0);
         v->lr_used = 0;
     }
-    *release = one ? v->hw_phys & ~(v->own.line | v->own.active) : 0;
-    v->hw_phys &= ~*release;
-    return one;
+    __atomic_store_n(&v->live, 1u, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* Any number of interrupts. The mark is taken. */
+static void fill_any(struct vgic_vcpu *v) {
+    struct vgic_vm *vm = v->vm;
+    bool spi = __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) != 0;
+    struct fill f;
+    uint32_t release;
+
+    f.v = v;
+    f.spi_words = 0;
+    if (spi) {
+        spin_lock(&vm->lock);
+        f.spi_words = wanted_spis(&f);
+    }
+    spin_lock(&v->lock);
+    fill_locked(&f);
+    release = take_release(v);
+    spin_unlock(&v->lock);
+    if (spi) {
+        spin_unlock(&vm->lock);
+    }
+    deactivate(v, release);
+}
+
+void vgic_fill(struct vgic_vcpu *v) {
+    if (__atomic_load_n(&v->live, __ATOMIC_RELAXED) != 0) {
+        return;
+    }
+    /* First the mark, then the look: a sender does it the other way round. */
+    (void)__atomic_exchange_n(&v->dirty, 0u, __ATOMIC_ACQ_REL);
+    if (is_simple(v)) {
+        spin_lock(&v->lock);
+        vgic_merge_hw(v);
+        if (fill_simple(v)) {
+            uint32_t release = take_release(v);
+
+            spin_unlock(&v->lock);
+            deactivate(v, release);
+            return;
+        }
+        spin_unlock(&v->lock);
+    }
+    fill_any(v);
 }
 
 void vgic_refill(struct vgic_vcpu *v) {
-    uint32_t release;
-    bool done;
-
-    if (__atomic_load_n(&v->live, __ATOMIC_RELAXED) == 0 || v->lr_used > 1u ||
-        v->ich_hcr != v->hcr_base || __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) != 0) {
+    if (__atomic_load_n(&v->live, __ATOMIC_RELAXED) == 0 || !is_simple(v)) {
         vgic_fold(v);
         vgic_fill(v);
         return;
     }
     (void)__atomic_exchange_n(&v->dirty, 0u, __ATOMIC_ACQ_REL);
     spin_lock(&v->lock);
-    done = refill_quick(v, &release);
-    spin_unlock(&v->lock);
-    __atomic_store_n(&v->fold_seq, v->fold_seq + 1u, __ATOMIC_RELEASE);
-    if (!done) {
-        vgic_fill(v);
-    }
-    for (; release != 0; release &= release - 1u) {
-        vgic_phys_deactivate(v, v->hw_pintid[vgic_ctz(release)]);
+    fold_simple(v);
+    if (fill_simple(v)) {
+        uint32_t release = take_release(v);
+
+        spin_unlock(&v->lock);
+        count_fold(v);
+        deactivate(v, release);
+    } else {
+        __atomic_store_n(&v->live, 0u, __ATOMIC_RELEASE);
+        spin_unlock(&v->lock);
+        count_fold(v);
+        fill_any(v);
     }
 }
 
@@ -586,3 +597,20 @@ bool vgic_pending(struct vgic_vcpu *v) {
     return result;
 }
 
+bool vgic_fold_pending(struct vgic_vcpu *v) {
+    bool pending;
+
+    if (__atomic_load_n(&v->live, __ATOMIC_RELAXED) == 0 || !is_simple(v)) {
+        vgic_fold(v);
+        return vgic_pending(v);
+    }
+    spin_lock(&v->lock);
+    fold_simple(v);
+    vgic_take_new(v);
+    end_fold(v);
+    pending = bank_pending(&v->own, vgic_forward(&v->own, vgic_ctlr(v->vm)) & ~v->own.active,
+                           v->ich_vmcr);
+    spin_unlock(&v->lock);
+    count_fold(v);
+    return pending; /* an SPI that comes meanwhile wakes `v` afterwards: vgic_notify() */
+}

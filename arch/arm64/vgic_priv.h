@@ -76,6 +76,14 @@ unsigned vgic_route(const struct vgic_vm *vm, unsigned spi);
 void vgic_clear_active_own(struct vgic_vcpu *t, uint32_t bits, struct vgic_kicks *k);
 void vgic_clear_active_spi(struct vgic_vm *vm, unsigned w, uint32_t bits, struct vgic_kicks *k);
 
+/*
+ * The guest ended `count` interrupts that are active but in no list register. Which ones is not
+ * said; with EOImode 0 they end in order of priority, so it was the highest (ICH_HCR_EL2.EOIcount,
+ * 12.4.7). v->lock and vm->lock held, before in_lr changes; returns the SPI banks that have
+ * changed.
+ */
+uint32_t vgic_fold_outside(struct vgic_vcpu *v, unsigned count);
+
 static inline unsigned vgic_ctz(uint32_t bits) {
     return (unsigned)__builtin_ctz(bits);
 }

@@ -33,7 +33,10 @@ void timer_set(struct timer *t, uint64_t deadline);
 /* Fires everything that is due on this pCPU. On each pCPU when its hardware timer fires. */
 void timer_run(void);
 
-/* Arms the hardware timer for the earlier of this pCPU's first timer and `slice_end`. */
+/*
+ * Sees to it that the hardware timer fires at the earlier of this pCPU's first timer and
+ * `slice_end`, at the latest: an alarm of before that comes earlier is left as it is.
+ */
 void timer_program(uint64_t slice_end);
 
 /* Makes room for the queues of pCPUs 0..cpus-1. Once. */

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "core/sched.h"
+#include "hyp/pcpu.h"
 #include "hyp/timer.h"
 #include "hyp/types.h"
 
@@ -80,13 +81,37 @@ void vcpu_init(struct vcpu *v, struct vm *vm, unsigned index);
  * Asks vCPU `v` for `request` (REQUEST_*): it sees it before it next enters its guest, and if it
  * runs on another pCPU that pCPU is kicked. Does not wake a blocked one. Any pCPU, any lock held.
  */
-void vcpu_request(struct vcpu *v, uint32_t request);
+static inline void vcpu_request(struct vcpu *v, uint32_t request);
+void vcpu_request_other(struct vcpu *v, uint32_t request);
 
 /*
  * The same, and a blocked vCPU becomes runnable; one that is off stays off. Any pCPU, no queue lock
  * held.
  */
-void vcpu_request_and_wake(struct vcpu *v, uint32_t request);
+static inline void vcpu_request_and_wake(struct vcpu *v, uint32_t request);
+void vcpu_wake_other(struct vcpu *v, uint32_t request);
+
+/* The functions with "other" in their names are for vCPUs that do not run here. One that does looks
+ * at its requests before it enters its guest or waits. */
+static inline bool vcpu_request_here(struct vcpu *v, uint32_t request) {
+    if (this_pcpu()->current != v) {
+        return false;
+    }
+    atomic_fetch_or_explicit(&v->requests, request, memory_order_relaxed);
+    return true;
+}
+
+static inline void vcpu_request(struct vcpu *v, uint32_t request) {
+    if (!vcpu_request_here(v, request)) {
+        vcpu_request_other(v, request);
+    }
+}
+
+static inline void vcpu_request_and_wake(struct vcpu *v, uint32_t request) {
+    if (!vcpu_request_here(v, request)) {
+        vcpu_wake_other(v, request);
+    }
+}
 
 /*
  * Sets the software timer for what the vCPU's own timers need now (arch_vcpu_deadline). On the pCPU

@@ -72,7 +72,7 @@ mutation "timer not taken out of another pCPU's queue (hangs)" test_hyp_random n
 mutation "timer of an ended vCPU left queued" test_hyp_life ends_at_any_moment \
 	hyp/vcpu.c 's/timer_set(&v->timer, blocked ? .*/if (blocked) timer_set(\&v->timer, arch_vcpu_deadline(v, true));/'
 mutation "hardware timer set for slices only" test_hyp_time parked_timer_is_exact_on_a_free_cpu \
-	hyp/timer.c 's/q->first->deadline < deadline/false/'
+	hyp/timer.c 's/next < slice_end ? next : slice_end/slice_end/'
 mutation "hardware timer not set at the first entry" test_hyp_time first_guest_is_preempted_too \
 	hyp/vcpu.c '/^struct vcpu \*vcpu_first/,/^}/{/timer_program(/d}'
 mutation "hardware timer not set at a switch" test_hyp_time parked_timer_wakes \
@@ -101,9 +101,9 @@ mutation "a block that ignores a wake" test_hyp_random token_is_never_lost \
 mutation "a wake that forgets the running" test_hyp_random token_is_never_lost \
 	core/sched.c '/__atomic_store_n(&e->wake_pending, true, __ATOMIC_RELEASE);/d'
 mutation "a request that wakes nobody" test_hyp_random token_is_never_lost \
-	hyp/vcpu.c '/^void vcpu_request_and_wake/,/^}/s/sched_wake(&v->sched);/;/'
+	hyp/vcpu.c '/^void vcpu_wake_other/,/^}/s/sched_wake(&v->sched);/;/'
 mutation "a request that kicks nobody" test_hyp_time interrupts_reach_running_waiting_blocked_and_off \
-	hyp/vcpu.c '/^void vcpu_request(/,/^}/s/port_kick_cpu(cpu);/;/'
+	hyp/vcpu.c '/^void vcpu_request_other(/,/^}/s/port_kick_cpu(cpu);/;/'
 mutation "a block called off leaves the interrupts out" test_hyp_random token_is_never_lost \
 	hyp/vcpu.c '/called off/,/}/{/vcpu_request(v, REQUEST_IRQ);/d}'
 mutation "an idle pCPU still counts as its last vCPU's" test_hyp_time parked_timer_is_exact_on_a_free_cpu \

@@ -189,9 +189,14 @@ static void g20_timer_off_the_cpu(void **state) {
         assert_false(vgic_pending(&s->v));
         assert_false(vgic_hw_active(&s->v, TIMER));
         s->timer_line = true;
-        vgic_set_level(&s->v, TIMER, true);
-        assert_true(vgic_pending(&s->v));
-        s->phys_active = vgic_hw_active(&s->v, TIMER); /* switch-in */
+        if (i % 2 == 0) {
+            vgic_set_level(&s->v, TIMER, true);
+            assert_true(vgic_pending(&s->v));
+            s->phys_active = vgic_hw_active(&s->v, TIMER); /* switch-in */
+        } else {                                           /* found due at the switch-in itself */
+            vgic_hw_fired(&s->v, TIMER);
+            s->phys_active = vgic_hw_held(&s->v, TIMER);
+        }
         assert_true(s->phys_active);
         memset(s->lr, 0xff, sizeof(s->lr)); /* somebody else's */
         vgic_switch_in(&s->v);

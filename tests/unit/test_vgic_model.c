@@ -242,17 +242,31 @@ static void op_other(unsigned c) {
         sim_sync(s);
         active = vgic_hw_active(&s->v, TIMER);
         assert_int_equal(active, s->phys_active);
-        memset(s->lr, 0x5a, sizeof(s->lr));
-        vgic_switch_in(&s->v);
+        if (rnd(2) == 0) { /* somebody else was here */
+            memset(s->lr, 0x5a, sizeof(s->lr));
+            vgic_switch_in(&s->v);
+        } else { /* nobody: the list registers are as they were left */
+            s->hcr = 0;
+            s->v.hcr_write = true;
+        }
         sim_enter(s);
         break;
     }
-    default:
+    default: {
+        bool pending;
+
         sim_irqs(s);
-        sim_sync(s);
-        assert_int_equal(vgic_pending(&s->v),
-                         best_prio(c) < (s->vmcr >> VGIC_VMCR_VPMR_SHIFT & 0xff));
+        sim_read(s);
+        if (rnd(2) == 0) {
+            pending = vgic_fold_pending(&s->v);
+        } else {
+            vgic_fold(&s->v);
+            pending = vgic_pending(&s->v);
+        }
+        assert_int_equal(pending, best_prio(c) < (s->vmcr >> VGIC_VMCR_VPMR_SHIFT & 0xff));
+        assert_false(vgic_live(&s->v));
         sim_enter(s);
+    }
     }
 }
 

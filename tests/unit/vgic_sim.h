@@ -106,7 +106,7 @@ static inline void sim_irqs(struct sim *s) {
     for (;;) {
         if (s->timer_line && !s->phys_active) {
             s->phys_active = true; /* acknowledge and priority drop */
-            vgic_set_level(&s->v, TIMER, true);
+            vgic_hw_fired(&s->v, TIMER);
             sim_enter(s);
         } else if (sim_maintenance(s)) {
             s->maintenance++;

@@ -16,6 +16,7 @@
 #include "arch/arm64/gic_virt.h"
 #include "arch/arm64/guest_map.h"
 #include "arch/arm64/id_regs.h"
+#include "arch/arm64/pauth.h"
 #include "arch/arm64/setway.h"
 #include "arch/arm64/trap.h"
 #include "arch/arm64/vm_regs.h"
@@ -179,7 +180,12 @@ void arch_vm_uart_line(struct vm *v, bool level) {
 void arch_handle_interrupts(void) {
 }
 
-void vcpu_request(struct vcpu *v, uint32_t request) {
+bool pauth_enable(struct vcpu *v) {
+    (void)v;
+    return false;
+}
+
+void vcpu_request_other(struct vcpu *v, uint32_t request) {
     atomic_fetch_or(&v->requests, request);
 }
 

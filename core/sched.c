@@ -29,9 +29,6 @@
  * afterwards; who goes idle joins the idle set and looks at the queues afterwards; all four
  * accesses are sequentially consistent, so at least one of the two sees the other. Whoever kicks an
  * idle pCPU takes it out of the set first, so that two do not wake the same one.
- *
- * Ranges: vtime is in ticks, wraps around, and is compared by signed difference. At weight 1 and
- * 1 GHz that holds while two vtimes are less than a year apart.
  */
 #include "core/sched.h"
 
@@ -547,6 +544,17 @@ bool sched_need_pick(unsigned cpu) {
     return end != UINT64_MAX && (end == 0 || port_clock() >= end);
 }
 
+void sched_set_weight(struct sched_entity *e, uint32_t weight) {
+    struct run_queue *q = lock_queue_of(e);
+
+    refresh(q, port_clock()); /* what it ran so far counts by the old one */
+    e->weight = weight;
+    e->vtime_rest = 0;
+    e->slice_vtime = scaled(sched.slice, weight);
+    publish(q);
+    spin_unlock(&q->lock);
+}
+
 uint64_t sched_times(struct sched_entity *e, uint64_t times[RUN_STATES]) {
     struct run_queue *q = lock_queue_of(e);
     uint64_t now = port_clock();
@@ -570,15 +578,7 @@ void sched_init(unsigned cpus, uint64_t slice) {
     }
     for (unsigned cpu = 0; cpu < cpus; cpu++) {
         struct run_queue *q = &queues[cpu];
-
-        spin_init(&q->lock);
-        q->cpu = (uint16_t)cpu;
-        q->waiting = 0;
-        q->head = q->tail = q->cur = NULL;
-        q->floor = 0;
-        q->balance_at = 0;
-        q->slice_end = UINT64_MAX;
-        q->offered = false;
+        *q = (struct run_queue){.cpu = (uint16_t)cpu, .slice_end = UINT64_MAX};
         publish(q);
     }
 }

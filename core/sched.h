@@ -9,6 +9,9 @@
  * Locks: one per pCPU queue, taken inside; never more than one at a time except when an entity
  * moves between queues (lower pCPU number first). No function here may be called with a queue lock
  * held. All functions may be called with interrupts masked and from any pCPU unless stated.
+ *
+ * Ranges: vtime is in ticks, wraps around, and is compared by signed difference. At weight 1 and
+ * 1 GHz that holds while two vtimes are less than a year apart.
  */
 #ifndef CORE_SCHED_H
 #define CORE_SCHED_H
@@ -61,6 +64,9 @@ void sched_cpu_online(unsigned cpu);
  * below `cpus`. Nobody else may know the entity yet.
  */
 void sched_entity_init(struct sched_entity *e, uint32_t weight, struct cpu_set allowed);
+
+/* Another weight, 1..65535, from now on. Any pCPU. */
+void sched_set_weight(struct sched_entity *e, uint32_t weight);
 
 /*
  * Makes an OFF or BLOCKED entity runnable: picks a pCPU (where it ran last if that is idle, else an

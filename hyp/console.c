@@ -4,6 +4,7 @@
 #include "core/port.h"
 #include "core/spinlock.h"
 #include "hyp/arch.h"
+#include "hyp/monitor.h"
 #include "hyp/print.h"
 #include "hyp/stats.h"
 #include "hyp/string.h"
@@ -17,11 +18,16 @@
 static struct spinlock
     lock; /* guards all below, and all struct console_port but `line`, `used`, `last` */
 static struct console_ring own;
-static unsigned turn; /* whose line is being sent: 0 ours, i + 1 that of VM i */
+static unsigned sent_by; /* whose byte was the last one */
+static unsigned turn;    /* whose line is being sent: 0 ours, i + 1 that of VM i */
 static uint64_t last_progress;
 static uint32_t lost;
 static struct console_budget own_budget;
 static bool panicking;
+static struct console_ring kept; /* our last lines, also when they are out; only its head counts */
+static unsigned focus = CONSOLE_NOBODY;
+static bool cr_sent;  /* the first half of an end that we give another's line */
+static bool mid_line; /* the last byte that was sent ended no line */
 
 /* ---- Rings; lock held ---- */
 
@@ -70,10 +76,18 @@ static void pump(void) {
     while ((more = find_source())) {
         struct console_ring *r = ring_of(turn);
         char c = r->text[r->tail % CONSOLE_RING];
-        if (!arch_uart_putc((uint8_t)c)) {
+        bool ends_other = mid_line && turn != sent_by;
+        if (!arch_uart_putc(ends_other ? (cr_sent ? '\n' : '\r') : (uint8_t)c)) {
             break;
         }
         last_progress = port_clock();
+        if (ends_other) {
+            mid_line = !cr_sent;
+            cr_sent = !cr_sent;
+            continue;
+        }
+        mid_line = c != '\n';
+        sent_by = turn;
         r->tail++;
         if (c == '\n') {
             turn = (turn + 1) % (vm_count + 1);
@@ -89,18 +103,27 @@ static bool stalled(void) {
 
 /* ---- The hypervisor's own lines ---- */
 
+/* What the monitor left without an end, ends before a line of the hypervisor's. */
+static void end_own_line(void) {
+    if (own.head != 0 && own.text[(own.head - 1) % CONSOLE_RING] != '\n') {
+        put_text(&own, "\r\n", 2);
+    }
+}
+
 /* `wait`: for the port, when the ring is full. */
 static void print_line(bool wait, const char *format, va_list arguments) {
     char text[OWN_LINE_MAX];
     size_t used = print_to_v(text, sizeof(text), format, arguments);
 
     spin_lock(&lock);
+    put_line(&kept, "", "paravane", text, used);
     while (wait && room(&own) < used + 64 && !stalled()) {
         pump();
     }
     if (room(&own) < used + 64) {
         lost++;
     } else {
+        end_own_line();
         put_line(&own, "", "paravane", text, used);
         if (lost != 0 && room(&own) > CONSOLE_RING / 2) {
             used = print_to(text, sizeof(text), "console: %u lines or bytes lost", lost);
@@ -184,8 +207,32 @@ static bool flush_line(struct vm *vm) {
     return taken;
 }
 
+/* A byte of the VM that has the focus. */
+static bool put_raw(struct vm *vm, uint8_t byte) {
+    struct console_port *c = &vm->console;
+
+    spin_lock(&lock);
+    bool taken = room(&c->ring) > ROOM_MIN || stalled();
+    if (taken && room(&c->ring) > ROOM_MIN) {
+        put_text(&c->ring, c->line, c->used); /* what it wrote before it got the focus */
+        c->used = 0;
+        put_text(&c->ring, (const char *)&byte, 1);
+        pump();
+    } else if (taken) {
+        lost++;
+    } else {
+        c->waiting = true;
+    }
+    spin_unlock(&lock);
+    return taken;
+}
+
 bool console_guest_putc(struct vm *vm, uint8_t byte) {
     struct console_port *c = &vm->console;
+
+    if (__atomic_load_n(&focus, __ATOMIC_RELAXED) == vm->index) {
+        return put_raw(vm, byte);
+    }
 
     if (byte == '\r' || byte == 0) {
         return true; /* we end lines ourselves */
@@ -234,17 +281,88 @@ static void tell_waiting(void) {
     }
 }
 
-/* What is typed goes to the first VM that runs. */
-static void receive(void) {
-    for (int c = arch_uart_getc(); c >= 0; c = arch_uart_getc()) {
-        for (unsigned i = 0; i < vm_count; i++) {
-            if (atomic_load(&vms[i]->state) == VM_RUNNING) {
-                (void)vpl011_receive(vms[i],
-                                     (uint8_t)c); /* a full FIFO loses bytes, as on a wire */
-                break;
-            }
+/* For whom a typed byte is: the VM in focus, or the first one that runs. */
+static struct vm *reader(void) {
+    unsigned i = console_focused();
+
+    if (i != CONSOLE_NOBODY) {
+        return vms[i];
+    }
+    for (i = 0; i < vm_count; i++) {
+        if (atomic_load(&vms[i]->state) == VM_RUNNING) {
+            return vms[i];
         }
     }
+    return NULL;
+}
+
+/* What is typed. */
+static void receive(void) {
+    for (int c = arch_uart_getc(); c >= 0; c = arch_uart_getc()) {
+        struct vm *vm;
+
+        if (!monitor_typed((uint8_t)c) && (vm = reader()) != NULL) {
+            (void)vpl011_receive(vm, (uint8_t)c); /* a full FIFO loses bytes, as on a wire */
+        }
+    }
+}
+
+void console_focus(unsigned vm) {
+    __atomic_store_n(&focus, vm, __ATOMIC_RELAXED);
+}
+
+unsigned console_focused(void) {
+    return __atomic_load_n(&focus, __ATOMIC_RELAXED);
+}
+
+void console_monitor_text(const char *text) {
+    size_t length = strlen(text);
+
+    spin_lock(&lock);
+    if (room(&own) > length) {
+        put_text(&own, text, length);
+        pump();
+    }
+    spin_unlock(&lock);
+}
+
+bool console_monitor_line(const char *format, ...) {
+    char text[OWN_LINE_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    size_t used = print_to_v(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    spin_lock(&lock);
+    bool fits = room(&own) > used + ROOM_MIN;
+    if (fits) {
+        put_text(&own, text, used);
+        put_text(&own, "\r\n", 2);
+        pump();
+    }
+    spin_unlock(&lock);
+    return fits;
+}
+
+bool console_log_line(uint32_t *at, char *text, size_t size) {
+    size_t n = 0;
+
+    spin_lock(&lock);
+    if (kept.head - *at > CONSOLE_RING) { /* has been overwritten: on to the next whole line */
+        *at = kept.head - CONSOLE_RING;
+        while (*at != kept.head && kept.text[(*at)++ % CONSOLE_RING] != '\n') {
+        }
+    }
+    bool any = *at != kept.head;
+    for (char c = '\0'; *at != kept.head && c != '\n';) {
+        c = kept.text[(*at)++ % CONSOLE_RING];
+        if (c != '\r' && c != '\n' && n + 1 < size) {
+            text[n++] = c;
+        }
+    }
+    text[n] = '\0';
+    spin_unlock(&lock);
+    return any;
 }
 
 void console_interrupt(void) {

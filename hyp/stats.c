@@ -55,48 +55,84 @@ struct cpu_times stats_cpu_times(const struct pcpu *p) {
     return t;
 }
 
-void stats_print_cpus(void) {
-    for (unsigned i = 0; i < pcpu_count; i++) {
-        if (pcpus[i]->online_at != 0) {
-            struct cpu_times t = stats_cpu_times(pcpus[i]);
-            console_printf("stats cpu=%u guest=%lu hypervisor=%lu idle=%lu", i, stats_ns(t.guest),
-                           stats_ns(t.hypervisor), stats_ns(t.idle));
-        }
+/* ---- Lines ---- */
+
+#define LINE_MAX 480u /* of ours, with a prefix */
+
+static void cpu_text(char *text, unsigned i) {
+    struct cpu_times t = stats_cpu_times(pcpus[i]);
+
+    print_to(text, LINE_MAX, "stats cpu=%u guest=%lu hypervisor=%lu idle=%lu", i, stats_ns(t.guest),
+             stats_ns(t.hypervisor), stats_ns(t.idle));
+}
+
+static void vcpu_text(char *text, struct vcpu *v) {
+    uint64_t times[RUN_STATES];
+    size_t used;
+
+    sched_times(&v->sched, times);
+    used = print_to(
+        text, LINE_MAX,
+        "stats vm=%s vcpu=%u running=%lu runnable=%lu blocked=%lu off=%lu longest_wait=%lu "
+        "switches=%lu migrations=%lu exits=",
+        v->vm->config->name, v->index, stats_ns(times[RUN_RUNNING]), stats_ns(times[RUN_RUNNABLE]),
+        stats_ns(times[RUN_BLOCKED]), stats_ns(times[RUN_OFF]), stats_ns(v->sched.longest_wait),
+        v->sched.switches, v->sched.migrations);
+    for (unsigned r = 0; r < EXIT_REASONS; r++) {
+        used += print_to(text + used, LINE_MAX - used, "%s%s:%lu", r == 0 ? "" : ",", exit_names[r],
+                         v->exits[r].count);
     }
 }
 
-static void print_exit_times(const struct vm *vm, const struct vcpu *v) {
-    char text[400];
-    size_t used = 0;
+static void exit_text(char *text, const struct vcpu *v) {
+    size_t used =
+        print_to(text, LINE_MAX, "exit-times vm=%s vcpu=%u", v->vm->config->name, v->index);
 
     for (unsigned r = 0; r < EXIT_REASONS; r++) {
         const struct exit_counter *c = &v->exits[r];
         if (c->count != 0) {
-            used += print_to(text + used, sizeof(text) - used, " %s=%lu,%lu", exit_names[r],
+            used += print_to(text + used, LINE_MAX - used, " %s=%lu,%lu", exit_names[r],
                              stats_ns(c->total), stats_ns(c->max));
         }
     }
-    console_printf("exit-times vm=%s vcpu=%u%s", vm->config->name, v->index, text);
+}
+
+bool stats_cpu_line(unsigned cpu) {
+    char text[LINE_MAX];
+
+    cpu_text(text, cpu);
+    return console_monitor_line("paravane: %s", text);
+}
+
+bool stats_vcpu_line(struct vcpu *v, bool exits) {
+    char text[LINE_MAX];
+
+    if (exits) {
+        exit_text(text, v);
+    } else {
+        vcpu_text(text, v);
+    }
+    return console_monitor_line("paravane: %s", text);
+}
+
+void stats_print_cpus(void) {
+    char text[LINE_MAX];
+
+    for (unsigned i = 0; i < pcpu_count; i++) {
+        if (pcpus[i]->online_at != 0) {
+            cpu_text(text, i);
+            console_printf("%s", text);
+        }
+    }
 }
 
 void stats_print(struct vm *vm) {
-    for (unsigned i = 0; i < vm->config->vcpus; i++) {
-        struct vcpu *v = vm->vcpus[i];
-        uint64_t times[RUN_STATES];
-        char exits[160];
-        size_t used = 0;
+    char text[LINE_MAX];
 
-        sched_times(&v->sched, times);
-        for (unsigned r = 0; r < EXIT_REASONS; r++) {
-            used += print_to(exits + used, sizeof(exits) - used, "%s%s:%lu", r == 0 ? "" : ",",
-                             exit_names[r], v->exits[r].count);
-        }
-        console_printf("stats vm=%s vcpu=%u running=%lu runnable=%lu blocked=%lu off=%lu "
-                       "longest_wait=%lu switches=%lu migrations=%lu exits=%s",
-                       vm->config->name, i, stats_ns(times[RUN_RUNNING]),
-                       stats_ns(times[RUN_RUNNABLE]), stats_ns(times[RUN_BLOCKED]),
-                       stats_ns(times[RUN_OFF]), stats_ns(v->sched.longest_wait), v->sched.switches,
-                       v->sched.migrations, exits);
-        print_exit_times(vm, v);
+    for (unsigned i = 0; i < vm->config->vcpus; i++) {
+        vcpu_text(text, vm->vcpus[i]);
+        console_printf("%s", text);
+        exit_text(text, vm->vcpus[i]);
+        console_printf("%s", text);
     }
 }

@@ -15,6 +15,7 @@ static enum run_state state_after(enum verdict verdict) {
     case BLOCK:
         return RUN_BLOCKED;
     case POWER_DOWN:
+    case PAUSE:
         return RUN_OFF;
     default:
         return RUN_RUNNABLE;
@@ -91,8 +92,12 @@ __attribute__((noinline)) static bool make_ready(struct vcpu *v, enum verdict *o
         *otherwise = atomic_load(&v->vm->state) == VM_LOADING ? YIELD : POWER_DOWN;
         return false;
     }
-    if (!vm_vcpu_started(v)) { /* woken although it is off, or its VM was stopped meanwhile */
-        *otherwise = POWER_DOWN;
+    if (atomic_load(&v->power) != VCPU_PAUSED && !vm_vcpu_started(v)) {
+        *otherwise = POWER_DOWN; /* woken although it is off, or its VM was stopped meanwhile */
+        return false;
+    }
+    if (atomic_load(&v->power) == VCPU_PAUSED) {
+        *otherwise = PAUSE; /* something woke it: it looks what when it goes on */
         return false;
     }
     return true;
@@ -123,7 +128,7 @@ static void vcpu_enter_pcpu(struct pcpu *p, struct vcpu *v) {
         *last = v;
     }
     if (atomic_load(&v->requests) != 0) {
-        atomic_fetch_and(&v->requests, REQUEST_STOP);
+        atomic_fetch_and(&v->requests, REQUEST_STOP | REQUEST_PAUSE);
     }
     arch_vcpu_load(v, p->loaded == v);
     p->loaded = v;
@@ -250,6 +255,10 @@ static enum verdict take_requests(struct vcpu *v, enum verdict verdict) {
     if ((requests & REQUEST_STOP) != 0) {
         vm_vcpu_stopped(v);
         return POWER_DOWN;
+    }
+    if ((requests & REQUEST_PAUSE) != 0 && atomic_load(&v->power) == VCPU_PAUSED) {
+        vm_vcpu_paused(v);
+        return PAUSE; /* what else there is waits until it goes on: it looks at all then */
     }
     arch_vcpu_requests(v, requests);
     if ((requests & (REQUEST_SLICE | REQUEST_TIMER)) != 0) {

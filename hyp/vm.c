@@ -2,6 +2,7 @@
 /* VMs and their life: create, start, stop, restart; power of their vCPUs. */
 #include "hyp/vm.h"
 
+#include "core/port.h"
 #include "hyp/arch.h"
 #include "hyp/console.h"
 #include "hyp/mem.h"
@@ -12,8 +13,7 @@ struct vm **vms;
 unsigned vm_count;
 _Atomic unsigned vms_running;
 
-static unsigned vms_off, vms_crashed; /* guarded by end_lock */
-static struct spinlock end_lock;
+_Atomic uint32_t vm_operator;
 
 /* Whole blocks, from wherever there are some. */
 static void give_memory(struct vm *vm) {
@@ -61,7 +61,7 @@ static void begin_loading(struct vm *vm) {
 void vm_start(struct vm *vm) {
     spin_lock(&vm->lock);
     if (atomic_load(&vm->state) == VM_OFF) {
-        vm->end = VM_END_NONE;
+        vm->end = vm->stop_wanted = VM_END_NONE;
         atomic_fetch_add(&vms_running, 1);
         begin_loading(vm);
     }
@@ -90,23 +90,42 @@ static void vm_ended(struct vm *vm) {
     spin_unlock(&vm->lock);
 }
 
+_Noreturn void vm_machine_off(void) {
+    unsigned off = 0, crashed = 0;
+
+    for (unsigned i = 0; i < vm_count; i++) {
+        off += vms[i]->last_end == VM_END_OFF;
+        crashed += vms[i]->last_end == VM_END_CRASH;
+    }
+    stats_print_cpus();
+    trace_finish();
+    console_printf("machine off: %u off, %u crashed", off, crashed);
+    console_drain();
+    arch_power_off();
+}
+
 /* The VM's memory is clean and nothing of it is left. The last one turns the machine off. */
 static void vm_gone(struct vm *vm) {
-    spin_lock(&end_lock);
-    if (vm->end == VM_END_CRASH) {
-        vms_crashed++;
-    } else {
-        vms_off++;
-    }
-    spin_unlock(&end_lock);
-    atomic_store(&vm->state, VM_OFF);
+    vm->last_end = vm->end;
     trace_vm(vm, VM_OFF);
+    atomic_store(&vm->state, VM_OFF);
     if (atomic_fetch_sub(&vms_running, 1) == 1) {
-        stats_print_cpus();
-        trace_finish();
-        console_printf("machine off: %u off, %u crashed", vms_off, vms_crashed);
-        console_drain();
-        arch_power_off();
+        if (!atomic_load(&vm_operator)) {
+            vm_machine_off();
+        }
+        console_printf("no VM runs: `start VM` or `off` in the monitor");
+    }
+}
+
+/* Somebody wanted a VM to stop while it was loading: what was loaded so far goes. */
+static void stop_loading(struct vm *vm) {
+    spin_lock(&vm->lock);
+    vm->end = vm->stop_wanted;
+    vm->stop_wanted = VM_END_NONE;
+    spin_unlock(&vm->lock);
+    load_begin(vm);
+    if (vm->end != VM_END_RESET) {
+        console_printf("vm %s: off", vm->config->name);
     }
 }
 
@@ -126,6 +145,10 @@ bool vm_load_step(struct vm *vm) {
     if (!all_released(vm)) {
         return false;
     }
+    if (vm->stop_wanted != VM_END_NONE && !cleaning) {
+        stop_loading(vm);
+        return false;
+    }
     if (cleaning && vm->load.phase != LOAD_SCRUB) {
         vm_gone(vm);
         return true;
@@ -136,13 +159,18 @@ bool vm_load_step(struct vm *vm) {
     if (vm->load.error != NULL) {
         console_printf("vm %s: crashed: %s", vm->config->name, vm->load.error);
         vm->end = VM_END_CRASH;
-        load_begin(vm); /* what was loaded so far goes */
+        vm->stop_wanted = VM_END_NONE; /* it stops anyway */
+        load_begin(vm);                /* what was loaded so far goes */
         return false;
     }
     arch_vm_reset(vm);
     arch_tlb_flush_vm(vm); /* what its last life translated: no other place forgets that */
     vpl011_reset(vm);
     spin_lock(&vm->lock);
+    if (vm->stop_wanted != VM_END_NONE) {
+        spin_unlock(&vm->lock);
+        return false;
+    }
     vm->end = VM_END_NONE;
     vm->vcpus[0]->start_pc = vm->load.kernel_ipa;
     vm->vcpus[0]->start_arg = vm->load.dtb_ipa;
@@ -165,9 +193,11 @@ void vm_stop(struct vm *vm, enum vm_end reason) {
         trace_vm(vm, VM_STOPPING);
         vm->end = reason;
         vm->alive = 0;
+        vm->paused = false;
         for (unsigned i = 0; i < vm->config->vcpus; i++) {
             struct vcpu *v = vm->vcpus[i];
-            if (atomic_load(&v->power) == VCPU_ON) {
+            if (atomic_load(&v->power) >= VCPU_ON) {
+                atomic_store(&v->power, VCPU_ON);
                 vm->alive++;
                 vcpu_request_and_wake(v, REQUEST_STOP);
             } else {
@@ -175,6 +205,9 @@ void vm_stop(struct vm *vm, enum vm_end reason) {
             }
         }
         ended = vm->alive == 0;
+    } else if (atomic_load(&vm->state) != VM_OFF && vm->end != VM_END_OFF &&
+               vm->end != VM_END_CRASH && vm->stop_wanted != VM_END_OFF) {
+        vm->stop_wanted = reason; /* LOADING, or on its way there: the loader sees it */
     }
     spin_unlock(&vm->lock);
     if (ended) {
@@ -192,6 +225,60 @@ void vm_vcpu_stopped(struct vcpu *v) {
     if (last) {
         vm_ended(vm);
     }
+}
+
+bool vm_pause(struct vm *vm) {
+    spin_lock(&vm->lock);
+    bool can = atomic_load(&vm->state) == VM_RUNNING && !vm->paused;
+    if (can) {
+        vm->paused = true;
+        vm->stands_now = vm->clock_stands;
+        for (unsigned i = 0; i < vm->config->vcpus; i++) {
+            struct vcpu *v = vm->vcpus[i];
+            if (atomic_load(&v->power) == VCPU_ON) {
+                atomic_store(&v->power, VCPU_PAUSED);
+                vcpu_request_and_wake(v, REQUEST_PAUSE);
+            }
+        }
+        vm->paused_at = port_clock();
+    }
+    spin_unlock(&vm->lock);
+    return can;
+}
+
+void vm_vcpu_paused(struct vcpu *v) {
+    spin_lock(&v->vm->lock);
+    v->vm->paused_at = port_clock();
+    spin_unlock(&v->vm->lock);
+}
+
+bool vm_pausing(const struct vm *vm) {
+    for (unsigned i = 0; i < vm->config->vcpus; i++) {
+        if (__atomic_load_n(&vm->vcpus[i]->sched.state, __ATOMIC_ACQUIRE) == RUN_RUNNING) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool vm_resume(struct vm *vm) {
+    spin_lock(&vm->lock);
+    bool can = vm->paused && !vm_pausing(vm);
+    if (can) {
+        vm->paused = false;
+        if (vm->stands_now) {
+            arch_vm_clock_stood(vm, port_clock() - vm->paused_at);
+        }
+        for (unsigned i = 0; i < vm->config->vcpus; i++) {
+            struct vcpu *v = vm->vcpus[i];
+            if (atomic_load(&v->power) == VCPU_PAUSED) {
+                atomic_store(&v->power, VCPU_ON);
+                sched_wake(&v->sched);
+            }
+        }
+    }
+    spin_unlock(&vm->lock);
+    return can;
 }
 
 void vm_crash(struct vcpu *v, const char *reason) {
@@ -214,6 +301,7 @@ int vm_vcpu_on(struct vcpu *target, uint64_t pc, uint64_t arg) {
     spin_lock(&vm->lock);
     switch ((enum vcpu_power)atomic_load(&target->power)) {
     case VCPU_ON:
+    case VCPU_PAUSED:
         result = -4;
         break;
     case VCPU_ON_PENDING:
@@ -239,7 +327,7 @@ bool vm_vcpu_started(struct vcpu *v) {
     bool start = atomic_load(&v->power) == VCPU_ON_PENDING;
     if (start) {
         arch_vcpu_reset(v, v->start_pc, v->start_arg);
-        atomic_store(&v->power, VCPU_ON);
+        atomic_store(&v->power, vm->paused ? VCPU_PAUSED : VCPU_ON);
     }
     spin_unlock(&vm->lock);
     return start;

@@ -8,6 +8,9 @@
 
 #include <stdint.h>
 
+/* CNTHCTL_EL2 with E2H = 0: CNTPCT_EL0 is not trapped; EL1PCEN = 0 traps CNTP_*. */
+#define CNTHCTL_EL1PCTEN UINT64_C(1)
+
 /*
  * Whether this pCPU can run us at all: NULL, or a sentence that says why not. Reads registers only.
  * On each pCPU, any time.

@@ -4,7 +4,7 @@
 #include "arch/arm64/vgic.h"
 #include "core/port.h"
 #include "hyp/timer.h"
-#include "hyp/vcpu.h"
+#include "hyp/vm.h"
 
 uint64_t guest_timer_deadline(uint64_t ctl, uint64_t cval, uint64_t offset) {
     uint64_t deadline = cval + offset;
@@ -19,14 +19,13 @@ uint64_t guest_timer_deadline(uint64_t ctl, uint64_t cval, uint64_t offset) {
     return cval < (uint64_t)0 - offset ? 0 : deadline;
 }
 
-/* The guest reads the machine's own CNTPCT, so the physical timer's count has no offset. */
-static uint64_t physical_count(void) {
-    return port_clock();
+uint64_t guest_physical_count(const struct vcpu *v) {
+    return port_clock() - v->vm->arch.cntpoff;
 }
 
 uint64_t guest_ptimer_read(struct vcpu *v, enum guest_timer_reg reg) {
     const struct guest_timer *t = &v->arch.ptimer;
-    uint64_t now = physical_count();
+    uint64_t now = guest_physical_count(v);
 
     switch (reg) {
     case GUEST_TIMER_TVAL:
@@ -48,7 +47,7 @@ void guest_ptimer_write(struct vcpu *v, enum guest_timer_reg reg, uint64_t value
 
     switch (reg) {
     case GUEST_TIMER_TVAL:
-        t->cval = physical_count() + (uint64_t)(int64_t)(int32_t)(uint32_t)value;
+        t->cval = guest_physical_count(v) + (uint64_t)(int64_t)(int32_t)(uint32_t)value;
         break;
     case GUEST_TIMER_CTL:
         t->ctl = value & (GUEST_TIMER_ENABLE | GUEST_TIMER_IMASK);
@@ -63,7 +62,7 @@ void guest_ptimer_write(struct vcpu *v, enum guest_timer_reg reg, uint64_t value
 
 void guest_ptimer_update_line(struct vcpu *v) {
     const struct guest_timer *t = &v->arch.ptimer;
-    bool level = guest_timer_line(t->ctl, t->cval, physical_count());
+    bool level = guest_timer_line(t->ctl, t->cval, guest_physical_count(v));
 
     /* Only this function writes that line, so it can be compared without a lock. */
     if (level != ((v->arch.vgic.own.line >> GUEST_PTIMER_INTID & 1u) != 0)) {

@@ -66,8 +66,9 @@ void arch_boot_init(void *firmware, struct boot_info *info) {
     host_read_cpus();
     if (host.archive_size != 0) {
         uint64_t first = host.archive & ~(uint64_t)(PAGE_SIZE - 1);
-        mmu_map(first, (host.archive + host.archive_size - first + PAGE_SIZE - 1) &
-                           ~(uint64_t)(PAGE_SIZE - 1),
+        mmu_map(first,
+                (host.archive + host.archive_size - first + PAGE_SIZE - 1) &
+                    ~(uint64_t)(PAGE_SIZE - 1),
                 MMU_READ_ONLY, false);
         info->archive = (const void *)host.archive;
     } else {
@@ -179,7 +180,13 @@ void arch_vm_map_ram(struct vm *vm, uint64_t offset, phys_t piece, uint64_t size
 }
 
 void arch_vm_reset(struct vm *vm) {
+    vm->arch.cntvoff = vm->arch.cntpoff = 0; /* a pause of its last life is over */
     vgic_vm_reset(&vm->arch.vgic);
+}
+
+void arch_vm_clock_stood(struct vm *vm, uint64_t ticks) {
+    vm->arch.cntvoff += ticks;
+    vm->arch.cntpoff += ticks; /* from now on the guest's reads of CNTPCT are trapped */
 }
 
 void arch_vm_uart_line(struct vm *vm, bool level) {

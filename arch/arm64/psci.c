@@ -109,7 +109,7 @@ void psci_affinity_info(void *context, const struct smccc_args *args, struct smc
         }
         power = atomic_load_explicit(&v->power, memory_order_acquire);
         found = true;
-        on = on || power == VCPU_ON;
+        on = on || power >= VCPU_ON;
         pending = pending || power == VCPU_ON_PENDING;
     }
     if (found) {

@@ -18,6 +18,8 @@
 #define ACTLR_EL1     SYSREG(3, 0, 1, 0, 1)
 #define REVIDR_EL1    SYSREG(3, 0, 0, 0, 6)
 #define AIDR_EL1      SYSREG(3, 1, 0, 0, 7)
+#define CNTPCT_EL0    SYSREG(3, 3, 14, 0, 1)
+#define CNTPCTSS_EL0  SYSREG(3, 3, 14, 0, 5)
 #define CNTP_TVAL_EL0 SYSREG(3, 3, 14, 2, 0)
 #define CNTP_CTL_EL0  SYSREG(3, 3, 14, 2, 1)
 #define CNTP_CVAL_EL0 SYSREG(3, 3, 14, 2, 2)
@@ -68,6 +70,10 @@ static bool read_register(struct vcpu *v, uint16_t key, uint64_t *value) {
     case CNTP_CTL_EL0:
     case CNTP_CVAL_EL0:
         *value = guest_ptimer_read(v, (enum guest_timer_reg)key_op2(key));
+        return true;
+    case CNTPCT_EL0:
+    case CNTPCTSS_EL0: /* where there is one, or it would not have trapped */
+        *value = guest_physical_count(v);
         return true;
     case ICC_SRE_EL1:
         *value = ICC_SRE_VALUE;

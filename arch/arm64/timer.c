@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "arch/arm64/timer.h"
 
+#include "arch/arm64/el2_state.h"
 #include "arch/arm64/gic.h"
 #include "arch/arm64/guest_timer.h"
 #include "arch/arm64/sysreg_access.h"
@@ -79,6 +80,11 @@ void timer_load(struct vcpu *v) {
         p->vtimer_active = active;
         gic_set_ppi_active(GIC_PPI_VTIMER, active);
     }
+    bool trapped = v->vm->arch.cntpoff != 0;
+    if (trapped != p->counter_trapped) {
+        p->counter_trapped = trapped;
+        write_sysreg(CNTHCTL_EL2, trapped ? UINT64_C(0) : CNTHCTL_EL1PCTEN);
+    }
     write_sysreg(CNTVOFF_EL2, offset);
     write_sysreg(CNTV_CVAL_EL0, v->arch.vtimer.cval);
     write_sysreg(CNTV_CTL_EL0, v->arch.vtimer.ctl);
@@ -103,7 +109,8 @@ uint64_t arch_vcpu_deadline(struct vcpu *v, bool blocked) {
     uint64_t first = TIMER_NEVER;
 
     if (a->ptimer.ctl == GUEST_TIMER_ENABLE) {
-        first = look_at(&a->ptimer, 0, (a->vgic.own.line >> GUEST_PTIMER_INTID & 1u) != 0);
+        first = look_at(&a->ptimer, v->vm->arch.cntpoff,
+                        (a->vgic.own.line >> GUEST_PTIMER_INTID & 1u) != 0);
     }
     if (blocked && a->vtimer.ctl == GUEST_TIMER_ENABLE) {
         uint64_t virtual = look_at(&a->vtimer, v->vm->arch.cntvoff,

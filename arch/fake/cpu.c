@@ -290,6 +290,10 @@ void arch_sync_guest_memory(void *start, uint64_t size) {
     (void)size;
 }
 
+void arch_vm_clock_stood(struct vm *vm, uint64_t ticks) {
+    vm->arch.stood += ticks;
+}
+
 void arch_vm_uart_line(struct vm *vm, bool level) {
     (void)vm;
     (void)level;

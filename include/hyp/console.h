@@ -9,6 +9,9 @@
  * line". Control characters of a guest are replaced: it can't rewrite other lines on somebody's
  * terminal.
  *
+ * A VM may have the focus: what it prints goes out byte by byte as it is, and what is typed goes to
+ * it. The monitor (hyp/monitor.h) is opened by Ctrl-].
+ *
  * Lock: one for all of it, after any UART's lock, before none.
  */
 #ifndef HYP_CONSOLE_H
@@ -16,6 +19,7 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct vm;
@@ -71,6 +75,31 @@ bool console_guest_room(struct vm *vm);
 
 /* Prints what the VM has written of an unfinished line. The VM's uart lock held. */
 void console_guest_flush(struct vm *vm);
+
+/* No VM has the focus. */
+#define CONSOLE_NOBODY UINT32_MAX
+
+/*
+ * Gives the focus to VM number `vm`, or to CONSOLE_NOBODY. Without one, what is typed goes to the
+ * first VM that runs. Any pCPU, no locks held.
+ */
+void console_focus(unsigned vm);
+unsigned console_focused(void);
+
+/* Prints text of the monitor as it is, if there is room for it: a prompt, an echo. Any pCPU, no
+ * locks. */
+void console_monitor_text(const char *text);
+
+/* A line of the monitor's, if the ring has room for it; false otherwise. Any pCPU, no locks. */
+bool console_monitor_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#define CONSOLE_LOG_LINE 256u
+
+/*
+ * The hypervisor's own lines that are still kept: copies the one at *at (0 at first), cut to
+ * `size`, and moves on. False: there are no more. Any pCPU, no locks.
+ */
+bool console_log_line(uint32_t *at, char *text, size_t size);
 
 /* Moves bytes from the rings to the port, and typed ones to a VM. From the port's interrupt, no
  * locks held. */

@@ -3,9 +3,11 @@
 #ifndef HYP_STATS_H
 #define HYP_STATS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct pcpu;
+struct vcpu;
 struct vm;
 
 /* What a pCPU did since it came online, in ticks; the three add up to that time. */
@@ -31,6 +33,13 @@ const char *stats_exit_name(unsigned reason);
  * over yet are not in there. Any pCPU.
  */
 void stats_print(struct vm *vm);
+
+/*
+ * One of those lines, or one of stats_print_cpus(), for the monitor: false if there is no room for it now.
+ * `exits`: the second of the two. Any pCPU.
+ */
+bool stats_vcpu_line(struct vcpu *v, bool exits);
+bool stats_cpu_line(unsigned cpu);
 
 /* Prints a line for each pCPU: guest, hypervisor and idle time in ns. Any pCPU. */
 void stats_print_cpus(void);

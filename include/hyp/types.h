@@ -26,6 +26,7 @@ enum verdict {
     BLOCK,      /* the vCPU waits for an interrupt */
     YIELD,      /* somebody else may run; the vCPU stays runnable */
     POWER_DOWN, /* the vCPU is off from now on */
+    PAUSE,      /* it stops where it stands until vm_resume() */
 };
 
 #endif

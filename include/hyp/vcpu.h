@@ -35,7 +35,7 @@ struct exit_counter {
 };
 
 /* PSCI's view (DEN0022 5.7): AFFINITY_INFO answers with it. Changed under vm->lock only. */
-enum vcpu_power { VCPU_OFF, VCPU_ON_PENDING, VCPU_ON };
+enum vcpu_power { VCPU_OFF, VCPU_ON_PENDING, VCPU_ON, VCPU_PAUSED /* on, to the guest */ };
 
 /* Things that others ask of a vCPU; it looks at them before each entry into the guest. */
 enum {
@@ -43,6 +43,7 @@ enum {
     REQUEST_IRQ_SYNC = 1u << 1, /* somebody waits to see its list registers in memory */
     REQUEST_STOP = 1u << 2,     /* its VM ends */
     REQUEST_TIMER = 1u << 3,    /* one of its timers is due: look which */
+    REQUEST_PAUSE = 1u << 5,    /* its VM pauses */
     REQUEST_SLICE = 1u << 4,    /* others came to wait for its pCPU: arm the end of its slice */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One virtual machine and its life: OFF -> LOADING -> RUNNING -> STOPPING -> OFF or LOADING.
+ * One virtual machine and its life: OFF -> LOADING -> RUNNING -> STOPPING -> OFF or LOADING. A
+ * RUNNING one may be paused: its vCPUs that are on stand in run state OFF then.
  *
  * Locks: vm->lock guards state, power of the vCPUs and the reason for the end. Order: vm->lock
  * before any scheduler queue, interrupt controller or console lock.
@@ -40,7 +41,13 @@ struct vm {
     const char *crash;           /* what happened, for VM_END_CRASH */
     struct console_port console; /* what it prints */
     unsigned alive;              /* vCPUs that are not yet out, while STOPPING */
-    struct load_job load;        /* scrubbing and loading, in small steps */
+    enum vm_end stop_wanted;     /* asked for while LOADING; NONE: nothing was */
+    enum vm_end last_end;        /* how its last life ended */
+    bool paused;
+    bool clock_stands;    /* setting: its clocks stand while it is paused */
+    bool stands_now;      /* the same, of the pause that is on */
+    uint64_t paused_at;   /* when the last of its vCPUs left its guest, ticks */
+    struct load_job load; /* scrubbing and loading, in small steps */
     struct vpl011 uart;
 };
 
@@ -50,17 +57,45 @@ struct vm {
  */
 struct vm *vm_create(const struct vm_config *config, unsigned index);
 
-/* How many VMs are not OFF. The machine is turned off when none is left. */
+/* How many VMs are not OFF. The machine is turned off when none is left, unless somebody is there.
+ */
 extern _Atomic unsigned vms_running;
+
+/* Somebody has opened the monitor: the machine stays on without VMs, as they can be started again.
+ */
+extern _Atomic uint32_t vm_operator;
+
+/* Says how the VMs ended, and turns the machine off. Any pCPU, no locks held. */
+_Noreturn void vm_machine_off(void);
 
 /* Begins to load and then run an OFF VM. Any pCPU. */
 void vm_start(struct vm *vm);
 
 /*
  * Ends a VM: each vCPU leaves at its next exit, which is made to come at once. Only the first
- * reason counts; a second call changes nothing. Any pCPU, vm->lock not held.
+ * reason counts; a second call changes nothing. One that is LOADING ends as soon as its loader
+ * looks. Any pCPU, vm->lock not held.
  */
 void vm_stop(struct vm *vm, enum vm_end reason);
+
+/*
+ * Stops all its vCPUs where they stand. False: it is not RUNNING, or paused already. Any pCPU,
+ * vm->lock not held. They leave their pCPUs soon after: vm_pausing().
+ */
+bool vm_pause(struct vm *vm);
+
+/* `v` has left its guest because its VM pauses. On its pCPU. */
+void vm_vcpu_paused(struct vcpu *v);
+
+/* Whether a vCPU of a paused VM is still on its way out. Any pCPU. */
+bool vm_pausing(const struct vm *vm);
+
+/*
+ * They go on. If its clocks stand (vm->clock_stands), the time since it stopped has not been for
+ * it. False: it is not paused, or vm_pausing(). A vCPU that waited for an interrupt may go on
+ * without one, as the architecture allows. Any pCPU, vm->lock not held.
+ */
+bool vm_resume(struct vm *vm);
 
 /*
  * Stops `v`'s VM because of what that vCPU did, with a report on the console: the reason, PC, ESR,

@@ -13,7 +13,7 @@ dir=$(mktemp -d) || exit 2
 trap 'rm -rf "$dir"' EXIT
 CC=${HOSTCC:-gcc}
 flags=(-std=gnu11 -O1 -w -I. -Iinclude -Iarch/fake/include)
-sources=(arch/fake/{boot,cpu,engine,fiber,guest,steps,tlb}.c hyp/{console,pl011,print,stats}.c)
+sources=(arch/fake/{boot,cpu,engine,fiber,guest,steps,tlb}.c hyp/{console,monitor,monitor_show,pl011,print,stats}.c)
 limit=60 # seconds that a test may take
 wanted=("$@")
 
@@ -53,7 +53,7 @@ mutation "registers never saved" test_hyp_random nothing_is_lost \
 	hyp/vcpu.c '/arch_vcpu_save(v);/d'
 mutation "registers of the last life at CPU_ON" test_hyp_power on_off_cycles \
 	hyp/vcpu.c '/static struct vcpu \*vcpu_switch/,/^}/{/p->loaded = NULL;/d}'
-mutation "CPU_OFF leaves the interrupts in the pCPU" test_hyp_power on_off_cycles \
+mutation "CPU_OFF leaves the interrupts in the pCPU" test_hyp_life ends_at_any_moment \
 	hyp/vcpu.c '/static struct vcpu \*vcpu_switch/,/^}/{/vcpu_quiesce(v, false);/d}'
 mutation "kept registers are not saved when another comes" test_hyp_random nothing_is_lost \
 	hyp/vcpu.c 's/if (keep && e != &v->sched)/if (false)/'
@@ -224,7 +224,7 @@ prepare() {
 	for source in "${sources[@]}"; do
 		compile "$root" "$source" "$dir/objects/${source//\//_}.o" &
 	done
-	for test in test_fake_tlb test_hyp_{counters,life,power,random,time}; do
+	for test in test_fake_tlb test_hyp_{counters,life,monitor,power,random,time}; do
 		compile "$root" "tests/unit/$test.c" "$dir/objects/$test.o" &
 	done
 	wait

@@ -15,12 +15,14 @@
 #include "arch/arm64/vgic.h"
 #include "core/port.h"
 #include "hyp/vcpu.h"
+#include "hyp/vm.h"
 
 #define ENABLE  GUEST_TIMER_ENABLE
 #define IMASK   GUEST_TIMER_IMASK
 #define ISTATUS GUEST_TIMER_ISTATUS
 
 static struct vcpu vcpu;
+static struct vm vm;
 static uint64_t now;
 static bool line;
 static unsigned rises, updates;
@@ -46,6 +48,8 @@ void vcpu_timer_update(struct vcpu *v, bool blocked) {
 static int fresh(void **state) {
     (void)state;
     memset(&vcpu, 0, sizeof(vcpu));
+    memset(&vm, 0, sizeof(vm));
+    vcpu.vm = &vm;
     now = 1000;
     line = false;
     rises = updates = 0;

@@ -18,6 +18,7 @@
 #include "arch/arm64/vm_regs.h"
 #include "core/port.h"
 #include "hyp/vcpu.h"
+#include "hyp/vm.h"
 
 #define SCTLR_EL1  SYSREG(3, 0, 1, 0, 0)
 #define ACTLR_EL1  SYSREG(3, 0, 1, 0, 1)
@@ -38,6 +39,7 @@
 #define ZERO_REG   31u
 
 static struct vcpu vcpu;
+static struct vm vm;
 static uint64_t now;
 static unsigned calls; /* of whatever stands behind an access */
 static uint64_t last_value;
@@ -135,6 +137,8 @@ static int set_up(void **state) {
 static int fresh(void **state) {
     (void)state;
     memset(&vcpu, 0, sizeof(vcpu));
+    memset(&vm, 0, sizeof(vm));
+    vcpu.vm = &vm;
     for (unsigned i = 0; i < 31; i++) {
         vcpu.arch.x[i] = UNTOUCHED;
     }
@@ -297,7 +301,7 @@ static void test_B06_every_encoding_has_an_answer(void **state) {
     }
     assert_int_equal(debug_readable, 4 * 4 + 15); /* 4 breakpoints, 4 watchpoints */
     assert_int_equal(debug_writable, 4 * 4 + 12);
-    assert_int_equal(readable - debug_readable, 56 + 3 + 4); /* IDs, CNTP, SRE ACTLR REVIDR AIDR */
+    assert_int_equal(readable - debug_readable, 56 + 3 + 2 + 4); /* IDs, CNTP, CNTPCT*, SRE ACTLR REVIDR AIDR */
     assert_int_equal(writable - debug_writable, 3 + 5 + 1 + 3 + 11);
 }
 

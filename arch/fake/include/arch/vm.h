@@ -29,6 +29,7 @@ struct arch_vm {
     unsigned load_steps; /* how many steps that takes */
     uint64_t load_ticks; /* ticks of one step */
     uint64_t loading;    /* ticks spent in it */
+    uint64_t stood;      /* ticks that its clocks stood */
 };
 
 #endif

@@ -285,6 +285,13 @@ __attribute__((noinline)) static struct vcpu *next_of_all(struct pcpu *p, struct
             verdict = RESUME;
         } else if ((verdict != RESUME || sched_need_pick(p->index)) && !arch_vcpu_serror(v)) {
             v = vcpu_switch(p, v, &verdict);
+            /* Its turn has just begun: if somebody wants this pCPU all the same, an interrupt is
+             * pending and takes us out again at once. */
+            if (verdict == RESUME &&
+                atomic_load_explicit(&v->requests, memory_order_acquire) == 0) {
+                exit_end_switched(p, v, port_clock());
+                return v;
+            }
         } else if (atomic_load_explicit(&v->requests, memory_order_acquire) == 0) {
             exit_end_switched(p, v, port_clock());
             return v;

@@ -91,7 +91,11 @@ void arch_handle_interrupts(void) {
             break;
         }
     }
-    timer_program(sched_slice_end(p->index));
+    uint64_t end = sched_slice_end(p->index);
+
+    if (end != 0) { /* at 0 another is picked next, and that sets the timer: as arm64 does it */
+        timer_program(end);
+    }
 }
 
 /* ---- vCPUs ---- */

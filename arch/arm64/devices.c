@@ -11,8 +11,8 @@
 #include "hyp/vm.h"
 
 /*
- * The interrupt controller's functions want the truth in memory, and the list registers filled later,
- * where pending or active state is concerned.
+ * The interrupt controller's functions want the truth in memory, and the list registers filled
+ * later, where pending or active state is concerned.
  */
 static void gic_prepare(struct vcpu *v, uint64_t offset, bool write) {
     if (vgic_mmio_needs_fold(offset, write)) {
@@ -95,11 +95,13 @@ enum verdict devices_abort(struct vcpu *v, uint64_t esr) {
     } else {
         exit_reason(v, EXIT_ABORT);
         if (data && (esr & ABORT_CM) != 0 && (esr & ABORT_S1PTW) == 0) {
-            skip_instruction(v, esr); /* cache maintenance where there is no memory: nothing to do */
+            skip_instruction(v,
+                             esr); /* cache maintenance where there is no memory: nothing to do */
             return RESUME;
         }
     }
-    console_printf_limited(v->vm, "vm %s vcpu %u: external abort: pc=%lx esr=%lx address=%lx ipa=%lx",
+    console_printf_limited(v->vm,
+                           "vm %s vcpu %u: external abort: pc=%lx esr=%lx address=%lx ipa=%lx",
                            v->vm->config->name, v->index, v->arch.pc, esr, far, ipa);
     inject_abort(v, esr, far, ipa);
     return RESUME;

@@ -118,7 +118,6 @@
 #define MDCR_TPMS      (1ull << 14) /* SPE's controls */
 #define MDCR_TTRF      (1ull << 19) /* TRFCR_EL1 */
 
-
 #define CNTPOFF_EL2   S3_4_C14_C0_6
 #define ICC_SRE_EL2   S3_4_C12_C9_5
 #define ICC_SRE_ALL   0xfull /* SRE, DFB, DIB, Enable */

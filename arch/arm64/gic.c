@@ -18,25 +18,26 @@
 #define GICD_IROUTER    0x6000u
 #define CTLR_RWP        (1u << 31)
 #define CTLR_DS         (1u << 6)
-/* With DS = 1: EnableGrp0, EnableGrp1, ARE; with DS = 0, as we see it: EnableGrp1A is bit 1, ARE_NS bit 4. */
-#define CTLR_ENABLE     ((1u << 1) | (1u << 4))
+/* With DS = 1: EnableGrp0, EnableGrp1, ARE; with DS = 0, as we see it: EnableGrp1A is bit 1, ARE_NS
+ * bit 4. */
+#define CTLR_ENABLE ((1u << 1) | (1u << 4))
 
-#define GICR_TYPER      0x0008u
-#define GICR_WAKER      0x0014u
-#define WAKER_SLEEP     (1u << 1)
-#define WAKER_ASLEEP    (1u << 2)
-#define TYPER_LAST      (1u << 4)
-#define TYPER_VLPIS     (1u << 1)
-#define FRAME           0x10000u
-#define SGI_IGROUPR     (FRAME + 0x080u)
-#define SGI_ISENABLER   (FRAME + 0x100u)
-#define SGI_ICENABLER   (FRAME + 0x180u)
-#define SGI_ISACTIVER   (FRAME + 0x300u)
-#define SGI_ICACTIVER   (FRAME + 0x380u)
-#define SGI_IPRIORITYR  (FRAME + 0x400u)
+#define GICR_TYPER     0x0008u
+#define GICR_WAKER     0x0014u
+#define WAKER_SLEEP    (1u << 1)
+#define WAKER_ASLEEP   (1u << 2)
+#define TYPER_LAST     (1u << 4)
+#define TYPER_VLPIS    (1u << 1)
+#define FRAME          0x10000u
+#define SGI_IGROUPR    (FRAME + 0x080u)
+#define SGI_ISENABLER  (FRAME + 0x100u)
+#define SGI_ICENABLER  (FRAME + 0x180u)
+#define SGI_ISACTIVER  (FRAME + 0x300u)
+#define SGI_ICACTIVER  (FRAME + 0x380u)
+#define SGI_IPRIORITYR (FRAME + 0x400u)
 
-#define PRIORITY        0x80808080u
-#define EOIMODE         (1u << 1) /* ICC_CTLR_EL1.EOImode: drop and deactivate are two things */
+#define PRIORITY 0x80808080u
+#define EOIMODE  (1u << 1) /* ICC_CTLR_EL1.EOImode: drop and deactivate are two things */
 
 static void wait_for_distributor(void) {
     while ((mmio_read32(host.gicd + GICD_CTLR) & CTLR_RWP) != 0) {
@@ -100,9 +101,10 @@ void gic_cpu_init(struct pcpu *p) {
     }
     mmio_write32(r + SGI_ISENABLER, ours);
 
-    write_sysreg(S3_4_C12_C9_5, read_sysreg(S3_4_C12_C9_5) | 1u | 8u); /* ICC_SRE_EL2: SRE, Enable */
+    write_sysreg(S3_4_C12_C9_5,
+                 read_sysreg(S3_4_C12_C9_5) | 1u | 8u); /* ICC_SRE_EL2: SRE, Enable */
     isb();
-    write_sysreg(S3_0_C4_C6_0, 0xff);     /* ICC_PMR_EL1: all priorities */
+    write_sysreg(S3_0_C4_C6_0, 0xff);      /* ICC_PMR_EL1: all priorities */
     write_sysreg(S3_0_C12_C12_4, EOIMODE); /* ICC_CTLR_EL1 */
     write_sysreg(S3_0_C12_C12_7, 1);       /* ICC_IGRPEN1_EL1 */
     isb();
@@ -135,7 +137,8 @@ void gic_set_ppi_active(unsigned intid, bool active) {
 
 uint64_t gic_kick_value(uint64_t mpidr) {
     uint64_t aff0 = mpidr & 0xff;
-    /* ICC_SGI1R_EL1 (12.2.19): Aff3 55:48, RS 47:44, Aff2 39:32, INTID 27:24, Aff1 23:16, targets. */
+    /* ICC_SGI1R_EL1 (12.2.19): Aff3 55:48, RS 47:44, Aff2 39:32, INTID 27:24, Aff1 23:16, targets.
+     */
     return (mpidr >> 32 & 0xff) << 48 | (aff0 / 16) << 44 | (mpidr >> 16 & 0xff) << 32 |
            (uint64_t)GIC_SGI_KICK << 24 | (mpidr >> 8 & 0xff) << 16 | 1u << (aff0 % 16);
 }

@@ -18,13 +18,15 @@ struct pcpu;
 /* Maps and starts the distributor; all SPIs off. Boot pCPU. */
 void gic_init(void);
 
-/* This pCPU's redistributor and CPU interface; our PPIs on. Panics when it finds no redistributor. */
+/* This pCPU's redistributor and CPU interface; our PPIs on. Panics when it finds no redistributor.
+ */
 void gic_cpu_init(struct pcpu *p);
 
 /* Lets SPI `intid` come to the boot pCPU. */
 void gic_enable_spi(unsigned intid);
 
-/* Acknowledges the highest pending interrupt and drops its priority (it stays active): its INTID. */
+/* Acknowledges the highest pending interrupt and drops its priority (it stays active): its INTID.
+ */
 unsigned gic_acknowledge(void);
 
 /* Deactivates it: it may come again. */

@@ -44,7 +44,8 @@ void guest_ptimer_write(struct vcpu *v, enum guest_timer_reg reg, uint64_t value
  */
 void guest_ptimer_update_line(struct vcpu *v);
 
-/* CNTPCT_EL0 as the guest reads it: the machine's own, unless its VM was paused and its clocks stood. */
+/* CNTPCT_EL0 as the guest reads it: the machine's own, unless its VM was paused and its clocks
+ * stood. */
 uint64_t guest_physical_count(const struct vcpu *v);
 
 /* As after a reset: off. Takes PPI 30 down. */

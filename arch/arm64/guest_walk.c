@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Stage-1 walk in software (DDI 0487 D8.2), 48-bit addresses, as far as the guest's tables are in RAM. */
+/* Stage-1 walk in software (DDI 0487 D8.2), 48-bit addresses, as far as the guest's tables are in
+ * RAM. */
 #include "arch/arm64/guest_walk.h"
 
 #include "arch/arm64/sysreg_access.h"

@@ -108,7 +108,8 @@ static const char *text_value(const fdt32_t *value, uint32_t length) {
     return length != 0 && text[length - 1] == '\0' ? text : NULL;
 }
 
-/* The value of #address-cells or #size-cells; one that read_reg() refuses if it is no such number. */
+/* The value of #address-cells or #size-cells; one that read_reg() refuses if it is no such number.
+ */
 static int cells_value(const fdt32_t *value, uint32_t length) {
     return length == sizeof(*value) && fdt32_to_cpu(*value) <= 2 ? (int)fdt32_to_cpu(*value) : -1;
 }
@@ -154,9 +155,9 @@ static uint32_t words_of(uint64_t bytes) {
 }
 
 /*
- * One walk over the tokens: libfdt's functions each walk anew, and most of our start would be that. A
- * node's properties come before its children, so that it is known when the first child begins or it
- * ends. Stops at what makes no sense.
+ * One walk over the tokens: libfdt's functions each walk anew, and most of our start would be that.
+ * A node's properties come before its children, so that it is known when the first child begins or
+ * it ends. Stops at what makes no sense.
  */
 static void walk_tree(void) {
     struct node level[MAX_DEPTH + 1] = {{0, 2, 1}};
@@ -252,8 +253,8 @@ static void find_console(void) {
     if (node > 0 && node != found.uart.offset &&
         fdt_node_check_compatible(tree, node, "arm,pl011") == 0) {
         int parent = fdt_parent_offset(tree, node);
-        found.uart = (struct node){node, fdt_address_cells(tree, parent),
-                                   fdt_size_cells(tree, parent)};
+        found.uart =
+            (struct node){node, fdt_address_cells(tree, parent), fdt_size_cells(tree, parent)};
     }
     if (found.uart.offset == 0 || !read_reg(&found.uart, 0, &host.uart, &size)) {
         arch_halt(); /* nowhere to say so */
@@ -300,8 +301,8 @@ static bool read_chosen(const char *name, uint64_t *value) {
 
 static void find_archive(void) {
     uint64_t end;
-    if (read_chosen("linux,initrd-start", &host.archive) &&
-        read_chosen("linux,initrd-end", &end) && end > host.archive) {
+    if (read_chosen("linux,initrd-start", &host.archive) && read_chosen("linux,initrd-end", &end) &&
+        end > host.archive) {
         host.archive_size = end - host.archive;
         mem_reserve((phys_t){host.archive}, host.archive_size);
     }
@@ -317,8 +318,8 @@ static void find_gic(void) {
     regions = fdt_getprop(tree, found.gic.offset, "#redistributor-regions", &length);
     host.gicr_regions = regions != NULL && length == 4 ? fdt32_to_cpu(*regions) : 1;
     if (host.gicr_regions > HOST_GICR_REGIONS) {
-        panic("device tree: found %u redistributor regions, expected at most %u",
-              host.gicr_regions, HOST_GICR_REGIONS);
+        panic("device tree: found %u redistributor regions, expected at most %u", host.gicr_regions,
+              HOST_GICR_REGIONS);
     }
     for (unsigned i = 0; i < host.gicr_regions; i++) {
         if (!read_reg(&found.gic, 1 + i, &host.gicr[i].base, &host.gicr[i].size)) {

@@ -21,8 +21,9 @@ struct host {
 extern struct host host;
 
 /*
- * Reads the tree at `fdt` (mapped): console first, so that faults can be told; then memory (mem_add,
- * mem_reserve), interrupt controller, PSCI, archive. Panics with what is missing. Boot pCPU.
+ * Reads the tree at `fdt` (mapped): console first, so that faults can be told; then memory
+ * (mem_add, mem_reserve), interrupt controller, PSCI, archive. Panics with what is missing. Boot
+ * pCPU.
  */
 void host_read_tree(const void *fdt);
 

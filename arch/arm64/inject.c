@@ -38,7 +38,8 @@ void skip_aarch32(struct vcpu *v, uint64_t esr) {
     a->pstate = advance_it(a->pstate) & ~PSTATE_SS;
 }
 
-/* Which quarter of the vector table: current EL with SP_EL0, with SP_EL1, lower EL 64 or 32 bits. */
+/* Which quarter of the vector table: current EL with SP_EL0, with SP_EL1, lower EL 64 or 32 bits.
+ */
 static uint64_t vector_offset(uint64_t pstate) {
     if ((pstate & PSTATE_M32) != 0) {
         return 0x600;
@@ -80,8 +81,8 @@ void inject_undefined(struct vcpu *v, uint64_t esr) {
 void inject_abort(struct vcpu *v, uint64_t esr, uint64_t far, uint64_t ipa) {
     unsigned class = esr_class(esr);
     bool fetch = class == EC_INSTRUCTION_LOWER;
-    bool from_el1 = (v->arch.pstate & (PSTATE_M32 | PSTATE_MODE)) >= 4 &&
-                    (v->arch.pstate & PSTATE_M32) == 0;
+    bool from_el1 =
+        (v->arch.pstate & (PSTATE_M32 | PSTATE_MODE)) >= 4 && (v->arch.pstate & PSTATE_M32) == 0;
     uint64_t status = 0x10;
     uint64_t new = (uint64_t)((fetch ? EC_INSTRUCTION_LOWER : EC_DATA_LOWER) + (from_el1 ? 1u : 0u))
                    << ESR_EC_SHIFT;

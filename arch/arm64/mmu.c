@@ -38,8 +38,8 @@ extern struct mmu_registers mmu_registers;
 struct mmu_registers mmu_registers; /* read by head.S on each CPU */
 
 /*
- * Tables come from here until there is other memory. A few are always kept back: mapping more memory
- * for tables may itself need some.
+ * Tables come from here until there is other memory. A few are always kept back: mapping more
+ * memory for tables may itself need some.
  */
 #define STATIC_TABLES  12u
 #define RESERVE_TABLES 3u
@@ -61,8 +61,8 @@ static uint64_t *new_table(void) {
 }
 
 /*
- * Called where no table is half changed: mem_alloc may come back to us to map more memory, with what is
- * left in the reserve.
+ * Called where no table is half changed: mem_alloc may come back to us to map more memory, with
+ * what is left in the reserve.
  */
 static void fill_reserve(void) {
     if (!memory_ready || refilling) {
@@ -146,7 +146,10 @@ void mmu_unmap_page(uint64_t address) {
     uint64_t *level1 = next_level(&root[address >> 39 & 511]);
     uint64_t *level2 = next_level(&level1[address >> 30 & 511]);
     next_level(&level2[address >> 21 & 511])[address >> 12 & 511] = 0;
-    __asm__ volatile("dsb ishst\n tlbi vae2is, %0\n dsb ish\n isb" : : "r"(address >> 12) : "memory");
+    __asm__ volatile("dsb ishst\n tlbi vae2is, %0\n dsb ish\n isb"
+                     :
+                     : "r"(address >> 12)
+                     : "memory");
 }
 
 void mmu_early_init(void) {
@@ -163,8 +166,8 @@ void mmu_early_init(void) {
         .mair = MAIR_NORMAL | MAIR_DEVICE << 8,
         .tcr = TCR_FIXED | (pa_range > 5 ? 5 : pa_range) << 16,
         .ttbr0 = (uint64_t)root,
-        .sctlr = SCTLR_EL2_OFF | SCTLR_EL2_M | SCTLR_EL2_C | SCTLR_EL2_SA | SCTLR_EL2_I |
-                 SCTLR_EL2_WXN,
+        .sctlr =
+            SCTLR_EL2_OFF | SCTLR_EL2_M | SCTLR_EL2_C | SCTLR_EL2_SA | SCTLR_EL2_I | SCTLR_EL2_WXN,
     };
 }
 

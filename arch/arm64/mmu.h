@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The hypervisor's own address space. Below MMU_WINDOWS virtual = machine address, and only what it owns
- * or reads is there; above, each VM's RAM in one piece, whatever pieces of the machine's memory it is. Entries are added while the machine boots (boot pCPU), never changed later except that pages are
- * taken away to be guards.
+ * The hypervisor's own address space. Below MMU_WINDOWS virtual = machine address, and only what it
+ * owns or reads is there; above, each VM's RAM in one piece, whatever pieces of the machine's
+ * memory it is. Entries are added while the machine boots (boot pCPU), never changed later except
+ * that pages are taken away to be guards.
  */
 #ifndef ARM64_MMU_H
 #define ARM64_MMU_H
@@ -15,7 +16,8 @@
 
 enum mmu_kind { MMU_CODE, MMU_READ_ONLY, MMU_DATA, MMU_DEVICE };
 
-/* Maps [base, base + size), whole pages, identity. `by_page`: no blocks, so that pages can be taken away. */
+/* Maps [base, base + size), whole pages, identity. `by_page`: no blocks, so that pages can be taken
+ * away. */
 void mmu_map(uint64_t base, uint64_t size, enum mmu_kind kind, bool by_page);
 
 /* Maps RAM of a VM at `at`, which is in its window. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Register bits and structure offsets that assembly and C share. Sources: Arm ARM DDI 0487, part D. */
+/* Register bits and structure offsets that assembly and C share. Sources: Arm ARM DDI 0487, part D.
+ */
 #ifndef ARM64_REGS_H
 #define ARM64_REGS_H
 

@@ -5,7 +5,7 @@
 #include "hyp/arch.h"
 #include "hyp/vm.h"
 
-#define STEP    0x100000u   /* bytes a time: some 10 us */
+#define STEP    0x100000u /* bytes a time: some 10 us */
 #define HCR_TVM (1ull << 26)
 #define SCTLR_M (1ull << 0)
 #define SCTLR_C (1ull << 2)
@@ -68,7 +68,7 @@ bool setway_access(struct vcpu *v) {
 
 bool setway_control(struct vcpu *v, uint64_t old, uint64_t new) {
     bool was_on = (~old & (SCTLR_M | SCTLR_C)) == 0;
-    bool is_on = (~new & (SCTLR_M | SCTLR_C)) == 0;
+    bool is_on = (~new &(SCTLR_M | SCTLR_C)) == 0;
 
     if (was_on != is_on && !clean_step(v)) {
         return false;

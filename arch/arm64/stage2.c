@@ -28,8 +28,8 @@ void stage2_cpu_init(void) {
     if (pa_range < 2) {
         panic("CPU %u: found fewer than 40 physical address bits", this_pcpu()->index);
     }
-    write_sysreg(VTCR_EL2, VTCR_FIXED | (pa_range > 5 ? 5 : pa_range) << 16 |
-                               (wide_vmids() ? VTCR_VS : 0));
+    write_sysreg(VTCR_EL2,
+                 VTCR_FIXED | (pa_range > 5 ? 5 : pa_range) << 16 | (wide_vmids() ? VTCR_VS : 0));
     isb();
 }
 
@@ -38,8 +38,8 @@ void stage2_init(struct vm *vm) {
     unsigned vmid = vm->index + 1, limit = wide_vmids() ? 65536 : 256;
 
     if (vmid >= limit) {
-        panic("vm %s: found %u VMs, expected at most %u (this CPU's VMIDs)", vm->config->name,
-              vmid, limit - 1);
+        panic("vm %s: found %u VMs, expected at most %u (this CPU's VMIDs)", vm->config->name, vmid,
+              limit - 1);
     }
     vm->arch.vttbr = (uint64_t)vmid << 48 | (uint64_t)mem_alloc(PAGE_SIZE);
 }

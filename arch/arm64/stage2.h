@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Stage-2 translation: what a guest's physical addresses mean. 4 KiB granule, 39 bits, levels 1..3. */
+/* Stage-2 translation: what a guest's physical addresses mean. 4 KiB granule, 39 bits, levels 1..3.
+ */
 #ifndef ARM64_STAGE2_H
 #define ARM64_STAGE2_H
 

@@ -15,7 +15,7 @@
 #define write_sysreg(name, value)                                                                  \
     do {                                                                                           \
         uint64_t msr_ = (value);                                                                   \
-        __asm__ volatile("msr " #name ", %x0" : : "rZ"(msr_) : "memory");                           \
+        __asm__ volatile("msr " #name ", %x0" : : "rZ"(msr_) : "memory");                          \
     } while (0)
 
 static inline void isb(void) {

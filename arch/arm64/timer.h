@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The generic timer: the hypervisor's own (CNTHP, PPI 26) and the guests' virtual one (CNTV, PPI 27). */
+/* The generic timer: the hypervisor's own (CNTHP, PPI 26) and the guests' virtual one (CNTV, PPI
+ * 27). */
 #ifndef ARM64_TIMER_H
 #define ARM64_TIMER_H
 
@@ -7,7 +8,8 @@
 
 struct vcpu;
 
-/* Whether the loaded guest's virtual timer asks for an interrupt now: enabled, not masked, expired. */
+/* Whether the loaded guest's virtual timer asks for an interrupt now: enabled, not masked, expired.
+ */
 bool timer_virtual_line(void);
 
 /* The hypervisor's timer fired: turns it off until it is armed anew. */
@@ -20,8 +22,8 @@ void timer_cpu_init(void);
 void timer_virtual_interrupt(struct vcpu *v);
 
 /*
- * At switch-out and switch-in, on the vCPU's pCPU: the virtual timer's registers and the active state of
- * PPI 27. Save after the list registers were folded, load before they are filled.
+ * At switch-out and switch-in, on the vCPU's pCPU: the virtual timer's registers and the active
+ * state of PPI 27. Save after the list registers were folded, load before they are filled.
  */
 void timer_save(struct vcpu *v);
 void timer_load(struct vcpu *v);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Called by entry.S, on the vCPU's pCPU, interrupts masked; `now` is when the guest was left, in ticks.
- * Each returns the vCPU to enter.
+ * Called by entry.S, on the vCPU's pCPU, interrupts masked; `now` is when the guest was left, in
+ * ticks. Each returns the vCPU to enter.
  */
 #ifndef ARM64_TRAP_H
 #define ARM64_TRAP_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The machine's own PL011 (Arm DDI 0183), as the firmware left it: line settings are not touched. */
+/* The machine's own PL011 (Arm DDI 0183), as the firmware left it: line settings are not touched.
+ */
 #ifndef ARM64_UART_H
 #define ARM64_UART_H
 

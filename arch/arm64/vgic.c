@@ -478,3 +478,28 @@ uint32_t vgic_fold_outside(struct vgic_vcpu *v, unsigned count) {
     }
     return touched;
 }
+
+/* --- Looking --- */
+
+bool vgic_pending(struct vgic_vcpu *v) {
+    struct vgic_vm *vm = v->vm;
+    uint32_t ctlr = vgic_ctlr(vm);
+    bool result;
+
+    spin_lock(&v->lock);
+    vgic_take_new(v);
+    result = vgic_bank_pending(&v->own, vgic_deliverable(&v->own, ctlr), v->ich_vmcr);
+    spin_unlock(&v->lock);
+    if (result || __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) == 0) {
+        return result;
+    }
+    spin_lock(&vm->lock);
+    for (uint32_t words = v->spi_any; words != 0 && !result; words &= words - 1u) {
+        unsigned w = vgic_ctz(words);
+        uint32_t in_lr = v->spi_held[w] & vgic_deliverable(&vm->spi[w], ctlr);
+
+        result = vgic_bank_pending(&vm->spi[w], v->spi_cand[w] | in_lr, v->ich_vmcr);
+    }
+    spin_unlock(&vm->lock);
+    return result;
+}

@@ -84,7 +84,7 @@
  * Guarded by the vCPU's lock or the VM's; `group` is also read without (an SGI's sender).
  */
 struct vgic_bank {
-    uint32_t group;   /* 1: group 1 */
+    uint32_t group; /* 1: group 1 */
     uint32_t enable;
     uint32_t edge;    /* 1: edge-triggered, 0: level-sensitive */
     uint32_t line;    /* the input, as last set */
@@ -101,8 +101,8 @@ struct vgic_vm;
 struct vgic_vcpu {
     /* Written by other CPUs, without the lock: a cache line for itself. */
     uint32_t dirty __attribute__((aligned(64))); /* something changed: fill before entry */
-    uint32_t new_latch; /* SGIs that arrived since the last look */
-    uint32_t spi_any;   /* bit w: spi_cand[w] | spi_held[w] is not 0; written under vm->lock */
+    uint32_t new_latch;                          /* SGIs that arrived since the last look */
+    uint32_t spi_any; /* bit w: spi_cand[w] | spi_held[w] is not 0; written under vm->lock */
 
     /*
      * Glue: written or read by the CPU that has the vCPU, and nobody else, without the lock.
@@ -113,8 +113,8 @@ struct vgic_vcpu {
      */
     uint64_t lr_in[VGIC_MAX_LRS] __attribute__((aligned(64)));
     uint64_t lr[VGIC_MAX_LRS];
-    uint64_t ich_hcr;  /* to be written; EOIcount 0 */
-    uint64_t hcr_in;   /* as read: for EOIcount. May be 0 where !(ich_hcr & VGIC_HCR_LRENPIE) */
+    uint64_t ich_hcr; /* to be written; EOIcount 0 */
+    uint64_t hcr_in;  /* as read: for EOIcount. May be 0 where !(ich_hcr & VGIC_HCR_LRENPIE) */
     uint64_t ich_vmcr;
     uint64_t ap0r[4];
     uint64_t ap1r[4];
@@ -133,12 +133,12 @@ struct vgic_vcpu {
     struct vgic_vm *vm;
 
     struct spinlock lock; /* for all below */
-    struct vgic_bank own;    /* SGIs and PPIs */
-    uint32_t hw;             /* linked to a physical interrupt; `line` then means: it fired, and
-                              * the guest did not acknowledge it yet */
-    uint32_t hw_new;         /* fired since the last fold; like the next, of the CPU that has it */
-    uint32_t hw_low;         /* lowered since then */
-    uint32_t hw_phys;        /* the physical interrupt is active on behalf of this vCPU */
+    struct vgic_bank own; /* SGIs and PPIs */
+    uint32_t hw;          /* linked to a physical interrupt; `line` then means: it fired, and
+                           * the guest did not acknowledge it yet */
+    uint32_t hw_new;      /* fired since the last fold; like the next, of the CPU that has it */
+    uint32_t hw_low;      /* lowered since then */
+    uint32_t hw_phys;     /* the physical interrupt is active on behalf of this vCPU */
     uint16_t hw_pintid[32];
 
     /* Guarded by vm->lock. */
@@ -147,19 +147,19 @@ struct vgic_vcpu {
 };
 
 struct vgic_vm {
-    struct spinlock lock;        /* for all but the constant part */
-    uint32_t ctlr;               /* EnableGrp0, EnableGrp1; also read without the lock */
+    struct spinlock lock; /* for all but the constant part */
+    uint32_t ctlr;        /* EnableGrp0, EnableGrp1; also read without the lock */
     struct vgic_bank spi[VGIC_SPI_BANKS];
-    uint32_t cand[VGIC_SPI_BANKS];       /* SPIs that stand in their target's spi_cand */
+    uint32_t cand[VGIC_SPI_BANKS]; /* SPIs that stand in their target's spi_cand */
     uint64_t irouter[VGIC_MAX_SPIS];
-    uint16_t target[VGIC_MAX_SPIS];      /* whom cand stands for */
-    uint16_t holder[VGIC_MAX_SPIS];      /* who has it in a list register, or active */
+    uint16_t target[VGIC_MAX_SPIS]; /* whom cand stands for */
+    uint16_t holder[VGIC_MAX_SPIS]; /* who has it in a list register, or active */
 
     /* Constant from vgic_vm_init() and vgic_vcpu_init() on. */
     uint16_t n_vcpus;
-    uint16_t n_spis;             /* a multiple of 32 */
-    uint16_t region0;            /* vCPUs in the first redistributor region */
-    uint8_t prio_mask;           /* the implemented bits of a priority */
+    uint16_t n_spis;   /* a multiple of 32 */
+    uint16_t region0;  /* vCPUs in the first redistributor region */
+    uint8_t prio_mask; /* the implemented bits of a priority */
     struct vgic_vcpu *vcpu[VGIC_MAX_VCPUS];
 };
 
@@ -232,8 +232,8 @@ static inline uint64_t vgic_mpidr(unsigned index) {
  * A linked PPI (vgic_hw_link): true says that the physical interrupt fired and was acknowledged and
  * priority-dropped but not deactivated, or that a software timer found it due while `v` is off the
  * CPU. False says that its cause went away (the glue looked at the timer); when the guest has not
- * acknowledged it, the next vgic_fill() calls vgic_phys_deactivate(). It notifies nobody: say it on the
- * CPU that has `v`, right before a fill.
+ * acknowledged it, the next vgic_fill() calls vgic_phys_deactivate(). It notifies nobody: say it on
+ * the CPU that has `v`, right before a fill.
  */
 void vgic_set_level(struct vgic_vcpu *v, unsigned intid, bool level);
 
@@ -312,7 +312,8 @@ static inline void vgic_maintenance(struct vgic_vcpu *v) {
  */
 bool vgic_pending(struct vgic_vcpu *v);
 
-/* vgic_fold() and vgic_pending() in one and cheaper: for WFI. What must be read before: see vgic_fold(). */
+/* vgic_fold() and vgic_pending() in one and cheaper: for WFI. What must be read before: see
+ * vgic_fold(). */
 bool vgic_fold_pending(struct vgic_vcpu *v);
 
 /*
@@ -328,8 +329,8 @@ void vgic_trapped_dir(struct vgic_vcpu *v, unsigned intid);
 /*
  * Must the physical interrupt behind linked PPI `intid` be active while `v` has the CPU: is it
  * pending or active in `v`? The glue writes the physical active state accordingly when it switches
- * `v` in (before vgic_refill()). On the CPU that has `v`, folded; no lock: another CPU that clears the
- * state meanwhile, by a write to this redistributor, asks for a refill, which deactivates.
+ * `v` in (before vgic_refill()). On the CPU that has `v`, folded; no lock: another CPU that clears
+ * the state meanwhile, by a write to this redistributor, asks for a refill, which deactivates.
  */
 static inline bool vgic_hw_active(const struct vgic_vcpu *v, unsigned intid) {
     return ((v->hw_phys & (v->own.line | v->own.active)) >> intid & 1u) != 0;
@@ -347,9 +348,9 @@ static inline bool vgic_hw_held(const struct vgic_vcpu *v, unsigned intid) {
 }
 
 /*
- * The physical interrupt behind linked PPI `intid` fired and was acknowledged and priority-dropped, or
- * the glue found its line high at switch-in: what vgic_set_level(v, intid, true) says, for the CPU that
- * has `v`. Takes no lock and notifies nobody: a fill follows.
+ * The physical interrupt behind linked PPI `intid` fired and was acknowledged and priority-dropped,
+ * or the glue found its line high at switch-in: what vgic_set_level(v, intid, true) says, for the
+ * CPU that has `v`. Takes no lock and notifies nobody: a fill follows.
  */
 static inline void vgic_hw_fired(struct vgic_vcpu *v, unsigned intid) {
     v->hw_new |= 1u << intid;

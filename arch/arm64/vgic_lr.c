@@ -553,49 +553,7 @@ void vgic_refill(struct vgic_vcpu *v) {
     }
 }
 
-/* --- Looking --- */
-
-/* Is one of `pending` in a group that is on in `vmcr`, and above its priority mask? */
-static bool bank_pending(const struct vgic_bank *b, uint32_t pending, uint64_t vmcr) {
-    uint32_t pmr = (uint32_t)(vmcr >> VGIC_VMCR_VPMR_SHIFT & 0xffu);
-
-    pending &= vgic_groups_on(b, (uint32_t)vmcr); /* VENG0, VENG1 */
-    for (; pending != 0; pending &= pending - 1u) {
-        if (b->prio[vgic_ctz(pending)] < pmr) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* What of a bank would be delivered now, list registers included. */
-static uint32_t deliverable(const struct vgic_bank *b, uint32_t ctlr) {
-    return (vgic_forward(b, ctlr) | (b->lr_soft & b->enable & vgic_groups_on(b, ctlr))) &
-           ~b->active;
-}
-
-bool vgic_pending(struct vgic_vcpu *v) {
-    struct vgic_vm *vm = v->vm;
-    uint32_t ctlr = vgic_ctlr(vm);
-    bool result;
-
-    spin_lock(&v->lock);
-    vgic_take_new(v);
-    result = bank_pending(&v->own, deliverable(&v->own, ctlr), v->ich_vmcr);
-    spin_unlock(&v->lock);
-    if (result || __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) == 0) {
-        return result;
-    }
-    spin_lock(&vm->lock);
-    for (uint32_t words = v->spi_any; words != 0 && !result; words &= words - 1u) {
-        unsigned w = vgic_ctz(words);
-        uint32_t in_lr = v->spi_held[w] & deliverable(&vm->spi[w], ctlr);
-
-        result = bank_pending(&vm->spi[w], v->spi_cand[w] | in_lr, v->ich_vmcr);
-    }
-    spin_unlock(&vm->lock);
-    return result;
-}
+/* --- Fold and look --- */
 
 bool vgic_fold_pending(struct vgic_vcpu *v) {
     bool pending;
@@ -608,8 +566,8 @@ bool vgic_fold_pending(struct vgic_vcpu *v) {
     fold_simple(v);
     vgic_take_new(v);
     end_fold(v);
-    pending = bank_pending(&v->own, vgic_forward(&v->own, vgic_ctlr(v->vm)) & ~v->own.active,
-                           v->ich_vmcr);
+    pending = vgic_bank_pending(&v->own, vgic_forward(&v->own, vgic_ctlr(v->vm)) & ~v->own.active,
+                                v->ich_vmcr);
     spin_unlock(&v->lock);
     count_fold(v);
     return pending; /* an SPI that comes meanwhile wakes `v` afterwards: vgic_notify() */

@@ -83,7 +83,7 @@ static enum vgic_mmio_result constant64(struct access *a, uint64_t value) {
  * (12.9.28). `part` tells distributor (0x92) and redistributor (0x93) apart, as in Arm's own.
  */
 static enum vgic_mmio_result id_register(struct access *a, uint8_t part) {
-    static const uint8_t id[12] = { 0x44, 0, 0, 0, 0, 0xb4, 0x3b, 0, 0x0d, 0xf0, 0x05, 0xb1 };
+    static const uint8_t id[12] = {0x44, 0, 0, 0, 0, 0xb4, 0x3b, 0, 0x0d, 0xf0, 0x05, 0xb1};
     unsigned i = ((a->offset & 0xffffu) - OFF_ID) / 4u;
 
     return constant(a, i == 4 ? part : id[i]);
@@ -134,8 +134,8 @@ static void sync_bank(struct access *a) {
     vgic_kicks_init(&k, a->vm);
     lock_bank(a);
     for (uint32_t m = a->b->in_lr; m != 0; m &= m - 1u) {
-        vgic_kicks_add_sync(&k, a->t != NULL ? a->t->index
-                                             : a->vm->holder[a->w * 32u + vgic_ctz(m)]);
+        vgic_kicks_add_sync(&k,
+                            a->t != NULL ? a->t->index : a->vm->holder[a->w * 32u + vgic_ctz(m)]);
     }
     spin_unlock(a->t != NULL ? &a->t->lock : &a->vm->lock);
     vgic_kicks_run(a->vm, &k, a->self);
@@ -511,7 +511,11 @@ enum vgic_mmio_result vgic_mmio_dist(struct vgic_vm *vm, struct vgic_vcpu *v, ui
         return abort_access(is_write, value);
     }
     struct access a = {
-        .vm = vm, .self = v, .offset = (uint32_t)offset, .width = width, .is_write = is_write,
+        .vm = vm,
+        .self = v,
+        .offset = (uint32_t)offset,
+        .width = width,
+        .is_write = is_write,
         .value = value,
     };
 
@@ -527,8 +531,13 @@ enum vgic_mmio_result vgic_mmio_redist(struct vgic_vm *vm, struct vgic_vcpu *v, 
         return abort_access(is_write, value);
     }
     struct access a = {
-        .vm = vm, .self = v, .offset = (uint32_t)offset, .width = width, .is_write = is_write,
-        .value = value, .t = vm->vcpu[offset / VGIC_REDIST_SIZE],
+        .vm = vm,
+        .self = v,
+        .offset = (uint32_t)offset,
+        .width = width,
+        .is_write = is_write,
+        .value = value,
+        .t = vm->vcpu[offset / VGIC_REDIST_SIZE],
     };
     uint32_t off = (uint32_t)offset % VGIC_REDIST_SIZE;
 

@@ -121,4 +121,23 @@ static inline void vgic_take_new(struct vgic_vcpu *v) {
     }
 }
 
+/* Is one of `pending` in a group that is on in `vmcr`, and above its priority mask? */
+static inline bool vgic_bank_pending(const struct vgic_bank *b, uint32_t pending, uint64_t vmcr) {
+    uint32_t pmr = (uint32_t)(vmcr >> VGIC_VMCR_VPMR_SHIFT & 0xffu);
+
+    pending &= vgic_groups_on(b, (uint32_t)vmcr); /* VENG0, VENG1 */
+    for (; pending != 0; pending &= pending - 1u) {
+        if (b->prio[vgic_ctz(pending)] < pmr) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What of a bank would be delivered now, list registers included. */
+static inline uint32_t vgic_deliverable(const struct vgic_bank *b, uint32_t ctlr) {
+    return (vgic_forward(b, ctlr) | (b->lr_soft & b->enable & vgic_groups_on(b, ctlr))) &
+           ~b->active;
+}
+
 #endif

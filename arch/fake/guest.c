@@ -21,8 +21,7 @@ void guest_check(const struct vcpu *v) {
     const struct arch_vcpu *a = &v->arch;
     uint32_t state = v->vm->state;
 
-    check(p->current == v && p->loaded == v && v->on_pcpu, v,
-          "it is not the one that is loaded");
+    check(p->current == v && p->loaded == v && v->on_pcpu, v, "it is not the one that is loaded");
     check(v->power >= VCPU_ON, v, "it is off");
     check(a->live, v, "its interrupts are not in the pCPU");
     check(state == VM_RUNNING || state == VM_STOPPING, v, "its VM has no memory yet");

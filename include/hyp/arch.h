@@ -114,8 +114,8 @@ ipa_t arch_vm_ram_base(void);
 void arch_sync_guest_memory(void *start, uint64_t size);
 
 /*
- * The last `ticks` ticks have not been for this VM: the clocks that its guest reads go on from where they
- * were. None of its vCPUs is in its guest. Any pCPU, vm->lock held.
+ * The last `ticks` ticks have not been for this VM: the clocks that its guest reads go on from
+ * where they were. None of its vCPUs is in its guest. Any pCPU, vm->lock held.
  */
 void arch_vm_clock_stood(struct vm *vm, uint64_t ticks);
 

@@ -35,8 +35,8 @@ const char *stats_exit_name(unsigned reason);
 void stats_print(struct vm *vm);
 
 /*
- * One of those lines, or one of stats_print_cpus(), for the monitor: false if there is no room for it now.
- * `exits`: the second of the two. Any pCPU.
+ * One of those lines, or one of stats_print_cpus(), for the monitor: false if there is no room for
+ * it now. `exits`: the second of the two. Any pCPU.
  */
 bool stats_vcpu_line(struct vcpu *v, bool exits);
 bool stats_cpu_line(unsigned cpu);

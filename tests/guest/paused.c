@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A guest that is paused by the monitor while it looks at its clocks, for `for_us` (5 s) of them. With
- * `stands` they must not have gone on meanwhile, without it both must have, by `least_us` (1 s) at least.
- * M06: a timer that was set by TVAL to 1 s before has expired after a pause of `least_us`, however long
- * that is, and interrupts once.
+ * A guest that is paused by the monitor while it looks at its clocks, for `for_us` (5 s) of them.
+ * With `stands` they must not have gone on meanwhile, without it both must have, by `least_us` (1
+ * s) at least. M06: a timer that was set by TVAL to 1 s before has expired after a pause of
+ * `least_us`, however long that is, and interrupts once.
  */
 #include "irq.h"
 
@@ -36,7 +36,8 @@ void test_main(void) {
     write_sysreg(cntv_ctl_el0, TIMER_ENABLE);
     isb();
     print("# clocks: ready\n");
-    uint64_t last = counter(), plast = pcounter(), end = last + us_to_ticks(bootarg("for_us", 5000000));
+    uint64_t last = counter(), plast = pcounter(),
+             end = last + us_to_ticks(bootarg("for_us", 5000000));
     uint64_t base = plast - last;
 
     while (last < end) {

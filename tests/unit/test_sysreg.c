@@ -301,7 +301,8 @@ static void test_B06_every_encoding_has_an_answer(void **state) {
     }
     assert_int_equal(debug_readable, 4 * 4 + 15); /* 4 breakpoints, 4 watchpoints */
     assert_int_equal(debug_writable, 4 * 4 + 12);
-    assert_int_equal(readable - debug_readable, 56 + 3 + 2 + 4); /* IDs, CNTP, CNTPCT*, SRE ACTLR REVIDR AIDR */
+    assert_int_equal(readable - debug_readable,
+                     56 + 3 + 2 + 4); /* IDs, CNTP, CNTPCT*, SRE ACTLR REVIDR AIDR */
     assert_int_equal(writable - debug_writable, 3 + 5 + 1 + 3 + 11);
 }
 

@@ -9,8 +9,8 @@
 #include "arch/arm64/vgic.h"
 
 /*
- * The EL1 and EL0 state that is switched between vCPUs (switch.c). ACTLR_EL1 is trapped; the AArch32
- * registers of EL1 can't be reached, since EL1 is AArch64.
+ * The EL1 and EL0 state that is switched between vCPUs (switch.c). ACTLR_EL1 is trapped; the
+ * AArch32 registers of EL1 can't be reached, since EL1 is AArch64.
  */
 struct el1_state {
     uint64_t sctlr, cpacr, ttbr0, ttbr1, tcr, esr, afsr0, afsr1, far, mair, amair, vbar;
@@ -41,19 +41,19 @@ struct guest_timer {
 };
 
 struct arch_vcpu {
-    uint64_t x[31]; /* entry.S: offset 0 */
-    uint64_t pc;    /* entry.S: 248 */
+    uint64_t x[31];  /* entry.S: offset 0 */
+    uint64_t pc;     /* entry.S: 248 */
     uint64_t pstate; /* entry.S: 256 */
-    uint64_t hcr;   /* HCR_EL2 while this vCPU runs */
-    uint64_t mpidr; /* VMPIDR_EL2 */
+    uint64_t hcr;    /* HCR_EL2 while this vCPU runs */
+    uint64_t mpidr;  /* VMPIDR_EL2 */
     struct el1_state el1;
     struct fp_state fp __attribute__((aligned(16)));
     struct debug_state debug;
     struct guest_timer vtimer; /* CNTV_* as saved at switch-out */
     struct guest_timer ptimer; /* CNTP_*, always in software */
     struct vgic_vcpu vgic;
-    uint64_t esr;      /* ESR_EL2 of the exit that is being handled */
-    uint64_t cleaned;  /* set/way operations: bytes of RAM that are cleaned so far (setway.c) */
+    uint64_t esr;     /* ESR_EL2 of the exit that is being handled */
+    uint64_t cleaned; /* set/way operations: bytes of RAM that are cleaned so far (setway.c) */
 };
 
 #endif

@@ -24,6 +24,7 @@ static const char help[] =
     "  run CONF            run the machine in the emulator, consoles to the terminal\n"
     "  report LOG          print a table of what a run's console.log says\n"
     "  trace FILE          show a trace in a viewer, or hold it against the counters\n"
+    "  top SOCKET          show the counters of a running machine, again and again\n"
     "\n"
     "options:\n"
     "  --help              this text; after a command, that command's\n"
@@ -88,6 +89,8 @@ const char help_run[] =
     "                   hypervisor, and everything to D/console.log; traces only\n"
     "                   to D/trace.txt\n"
     "  --timeout S      end the machine after S seconds\n"
+    "  --monitor SOCKET make a unix socket: what a program sends there is typed, and it gets\n"
+    "                   what the console says; for `paravane top`\n"
     "\n"
     "environment:\n"
     "  PARAVANE_QEMU    the emulator (default: the one that lab/setup has fetched, else\n"
@@ -122,6 +125,26 @@ const char help_trace[] =
     "exit codes: 0 all right; 1 no trace or a bad one, or (--summary) records are missing\n"
     "or the two differ by more than 0.1 % of a vCPU's time; 2 bad usage or no such file\n";
 
+const char help_top[] =
+    "usage: paravane top SOCKET [--interval S] [--once] [--vcpus]\n"
+    "\n"
+    "Shows what a machine does, which runs with `paravane run --monitor SOCKET`, until q or\n"
+    "Ctrl-C. It asks the hypervisor's monitor, and closes that again if it was closed.\n"
+    "\n"
+    "options:\n"
+    "  --interval S     seconds between two samples, 0.1 to 3600 (default 1)\n"
+    "  --once           print one table and end\n"
+    "  --vcpus          a line for each vCPU as well\n"
+    "\n"
+    "The columns, for the time since the last sample, by the machine's clock:\n"
+    "  CPU % WAIT % BLOCK %  of a CPU's time: running, waiting for a CPU, in WFI\n"
+    "  LONGEST us            the longest wait since the machine began, microseconds\n"
+    "  SWITCH/s MIGR/s       turns on a CPU, and moves to another CPU\n"
+    "  EXIT/s and after it   exits; by REASON=N/s(MEAN), the mean in microseconds\n"
+    "\n"
+    "exit codes: 0 all right; 1 the machine does not answer or has ended; 2 bad usage or\n"
+    "no such socket\n";
+
 int bad_usage(const char *command, const char *format, ...) {
     va_list args;
 
@@ -153,7 +176,7 @@ int main(int argc, char **argv) {
     } commands[] = {
         {"check", "paravane check", command_check}, {"pack", "paravane pack", command_pack},
         {"run", "paravane run", command_run},       {"report", "paravane report", command_report},
-        {"trace", "paravane trace", command_trace},
+        {"trace", "paravane trace", command_trace}, {"top", "paravane top", command_top},
     };
     int fd;
 
@@ -166,7 +189,8 @@ int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
-        return bad_usage("paravane", "a command is missing: check, pack, run, report or trace");
+        return bad_usage("paravane",
+                         "a command is missing: check, pack, run, report, trace or top");
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         fputs(help, stdout);
@@ -183,5 +207,6 @@ int main(int argc, char **argv) {
         }
     }
     return bad_usage("paravane",
-                     "found '%s', expected a command: check, pack, run, report or trace", argv[1]);
+                     "found '%s', expected a command: check, pack, run, report, trace or top",
+                     argv[1]);
 }

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #endif
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,10 +25,10 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_BAD_USAGE = 2 };
 
 /* One subcommand: its arguments as main() gets them, argv[0] being "paravane NAME". */
 typedef int command_fn(int argc, char **argv);
-command_fn command_check, command_pack, command_run, command_report, command_trace;
+command_fn command_check, command_pack, command_run, command_report, command_trace, command_top;
 
 /* The usage text of a command. */
-extern const char help_check[], help_pack[], help_run[], help_report[], help_trace[];
+extern const char help_check[], help_pack[], help_run[], help_report[], help_trace[], help_top[];
 
 /* Prints "COMMAND: MESSAGE" and where to find help to standard error; returns EXIT_BAD_USAGE. */
 int bad_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -115,6 +116,7 @@ struct run_options {
     bool threads;
     const char *log_dir; /* NULL: no logs */
     unsigned timeout;    /* seconds; 0: none */
+    const char *monitor; /* name of a socket to make; NULL: none */
 };
 
 /* The emulator found, new enough. Strings are allocated. */
@@ -132,6 +134,35 @@ char *hypervisor_image(void);
 /* The command that starts the machine: allocated strings, ended with NULL. */
 char **emulator_command(const struct emulator *emulator, const struct run_options *options,
                         const char *image, const char *archive);
+
+/* ---- paravane_monitor.c ---- */
+
+/* A stream socket whose one client types into the console and gets what comes from it. */
+struct monitor_socket;
+struct sockaddr_un;
+enum { MONITOR_FDS = 2 };
+
+/* The address of a socket's name; false, after a message, when that is too long. */
+bool monitor_address(const char *path, struct sockaddr_un *address);
+
+/*
+ * Makes it; `path` must last. NULL after a message. The other functions do nothing (serve: return
+ * 0) without one, NULL. None of them waits.
+ */
+struct monitor_socket *monitor_open(const char *path);
+
+/* Says what to poll for; `typing`: the console takes keys. */
+void monitor_poll(const struct monitor_socket *m, bool typing, struct pollfd fds[MONITOR_FDS]);
+
+/* After poll(): takes clients; puts at most `max` bytes from one into typed[], returns how many. */
+size_t monitor_serve(struct monitor_socket *m, const struct pollfd fds[MONITOR_FDS], char *typed,
+                     size_t max);
+
+/* n bytes that the console said. */
+void monitor_feed(struct monitor_socket *m, const char *bytes, size_t n);
+
+/* Ends the connection and removes the socket. */
+void monitor_close(struct monitor_socket *m);
 
 /* ---- paravane_console.c ---- */
 

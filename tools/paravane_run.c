@@ -33,6 +33,7 @@ struct session {
     const char *stop_reason; /* NULL: somebody asked for it */
     int stops;               /* signals sent for that */
     struct console *console;
+    struct monitor_socket *monitor; /* NULL: none */
 };
 
 static volatile sig_atomic_t stop_signal;
@@ -91,7 +92,7 @@ static void prepare_terminal(struct session *s) {
     }
     raw = terminal_before;
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | IEXTEN);
-    raw.c_iflag &= ~(tcflag_t)(ICRNL | INLCR | IXON);
+    raw.c_iflag &= ~(tcflag_t)(ICRNL | IGNCR | INLCR | ISTRIP | IXON);
     raw.c_cc[VMIN] = 1;
     raw.c_cc[VTIME] = 0;
     raw.c_cc[VQUIT] = _POSIX_VDISABLE;
@@ -208,6 +209,7 @@ static void carry_output(struct session *s) {
         s->output = -1;
         return;
     }
+    monitor_feed(s->monitor, buffer, (size_t)n);
     if (!console_feed(s->console, buffer, (size_t)n)) {
         stop_in(s, 0, "its console could not be written");
     }
@@ -246,11 +248,15 @@ static void wait_and_carry(struct session *s, const sigset_t *normal) {
         {.fd = s->output, .events = POLLIN},
         {.fd = s->read_terminal && s->pending == 0 ? STDIN_FILENO : -1, .events = POLLIN},
         {.fd = s->pending > 0 ? s->input : -1, .events = POLLOUT},
+        {.fd = -1},
+        {.fd = -1},
     };
+    enum { OWN_FDS = 3 };
     /* once the emulator has ended, only what is still in the pipe counts */
     struct timespec second = {.tv_sec = s->ended ? 0 : 1};
 
-    int n = ppoll(fds, 3, &second, normal);
+    monitor_poll(s->monitor, s->input >= 0 && s->pending == 0, fds + OWN_FDS);
+    int n = ppoll(fds, OWN_FDS + MONITOR_FDS, &second, normal);
     if (n < 0) {
         return;
     }
@@ -261,6 +267,8 @@ static void wait_and_carry(struct session *s, const sigset_t *normal) {
         s->output = -1;
     }
     carry_input(s, fds[1].revents != 0, fds[2].revents != 0);
+    s->pending += monitor_serve(s->monitor, fds + OWN_FDS, s->typed + s->pending,
+                                sizeof(s->typed) - s->pending);
 }
 
 static void carry_until_end(struct session *s, const sigset_t *normal) {
@@ -354,6 +362,10 @@ static int run_machine(const struct machine *m, struct run_options *o,
     if (s.console == NULL) {
         return EXIT_BAD_USAGE;
     }
+    if (o->monitor != NULL && (s.monitor = monitor_open(o->monitor)) == NULL) {
+        console_free(s.console);
+        return EXIT_BAD_USAGE;
+    }
     char **command = emulator_command(emulator, o, image, archive);
     if (start(&s, command, normal)) {
         prepare_terminal(&s);
@@ -364,6 +376,7 @@ static int run_machine(const struct machine *m, struct run_options *o,
         restore_terminal();
         code = judge(&s);
     }
+    monitor_close(s.monitor);
     console_free(s.console);
     for (size_t i = 0; command[i] != NULL; i++) {
         free(command[i]);
@@ -412,11 +425,15 @@ static bool read_memory(const char *text, uint64_t *mib) {
 }
 
 static bool read_options(int argc, char **argv, struct run_options *o, int *code) {
-    static const struct option options[] = {
-        {"help", no_argument, NULL, 'h'},          {"cpus", required_argument, NULL, 'c'},
-        {"memory", required_argument, NULL, 'm'},  {"cpu", required_argument, NULL, 'C'},
-        {"mode", required_argument, NULL, 'M'},    {"log-dir", required_argument, NULL, 'l'},
-        {"timeout", required_argument, NULL, 't'}, {0}};
+    static const struct option options[] = {{"help", no_argument, NULL, 'h'},
+                                            {"cpus", required_argument, NULL, 'c'},
+                                            {"memory", required_argument, NULL, 'm'},
+                                            {"cpu", required_argument, NULL, 'C'},
+                                            {"mode", required_argument, NULL, 'M'},
+                                            {"log-dir", required_argument, NULL, 'l'},
+                                            {"timeout", required_argument, NULL, 't'},
+                                            {"monitor", required_argument, NULL, 's'},
+                                            {0}};
     uint64_t number;
     int option;
 
@@ -451,6 +468,9 @@ static bool read_options(int argc, char **argv, struct run_options *o, int *code
         } else if (option == 'l') {
             o->log_dir = optarg;
             expected = optarg[0] != '\0' ? NULL : "--log-dir: a folder";
+        } else if (option == 's') {
+            o->monitor = optarg;
+            expected = optarg[0] != '\0' ? NULL : "--monitor: the name of a socket";
         } else {
             bad_usage(argv[0], NULL);
             return false;

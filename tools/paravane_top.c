@@ -29,9 +29,10 @@ struct top_options {
 /* The connection, and what has come of it. */
 struct connection {
     int fd;
-    bool opened; /* the monitor, by us */
-    bool prompt; /* has come since that was cleared */
-    bool empty;  /* so has an empty line */
+    bool opened;  /* the monitor, by us */
+    bool prompt;  /* has come since that was cleared */
+    bool empty;   /* so has an empty line */
+    bool refused; /* another program has the connection */
     size_t used;
     char line[4096];
     struct top_reasons reasons;
@@ -81,7 +82,7 @@ static void end_of_line(struct connection *c) {
     if (*top_after_prompts(c->line) == '\0') {
         c->empty = true;
     } else if (strcmp(c->line, "paravane: monitor: has a client already") == 0) {
-        complain("another program uses the monitor");
+        c->refused = true;
     }
     top_line(&c->sample, &c->reasons, c->line);
 }
@@ -144,6 +145,12 @@ static bool say(const struct connection *c, const char *keys) {
     return send(c->fd, keys, n, MSG_NOSIGNAL) == (ssize_t)n;
 }
 
+/* It does not listen any more: what it said before counts. */
+static enum wait_end hear_last(struct connection *c) {
+    (void)wait_for(c, NULL, now_ms() + LEAVE_MS, false);
+    return ENDED;
+}
+
 static bool has_prompt(const struct connection *c) {
     return c->prompt;
 }
@@ -166,7 +173,7 @@ static enum wait_end open_monitor(struct connection *c) {
     for (int i = 0; i < 2; i++) {
         c->prompt = c->empty = false;
         if (!say(c, MONITOR_KEY)) {
-            return ENDED;
+            return hear_last(c);
         }
         enum wait_end end = wait_for(c, has_reacted, until, true);
         if (end == CAME) {
@@ -185,7 +192,7 @@ static enum wait_end open_monitor(struct connection *c) {
 static enum wait_end take_sample(struct connection *c) {
     top_clear(&c->sample);
     if (!say(c, "stats\r")) {
-        return ENDED;
+        return hear_last(c);
     }
     return wait_for(c, has_sample, now_ms() + ANSWER_MS, true);
 }
@@ -319,7 +326,9 @@ static int top(const struct top_options *o) {
     enum wait_end end = sample_and_show(&c, o);
     take_leave(&c, end);
     restore_terminal();
-    if (end == TIME_OVER) {
+    if (c.refused) {
+        complain("another program uses the monitor");
+    } else if (end == TIME_OVER) {
         complain("the machine's monitor has not answered for %d s", ANSWER_MS / 1000);
     } else if (end == ENDED) {
         complain("the machine has ended, or closed the connection");

@@ -13,6 +13,15 @@ struct sum {
     struct top_exits exits[TOP_REASONS];
 };
 
+/* What a table is made of. */
+struct view {
+    FILE *out;
+    const struct top_sample *from, *to;
+    const struct top_reasons *reasons;
+    uint64_t ns;    /* between the two, by the machine's clock */
+    int name_width; /* of the longest name */
+};
+
 /* Counters never go back, but a machine may be another one. */
 static uint64_t grown(uint64_t from, uint64_t to) {
     return to > from ? to - from : 0;
@@ -70,54 +79,57 @@ static void add_sum(struct sum *sum, const struct sum *other) {
  * Shares are of the vCPUs' own time, not of the clock's: the lines of one answer were not printed
  * at one time.
  */
-static void show_sum(FILE *out, const char *name, const char *vcpus, const struct sum *sum,
-                     uint64_t ns, const struct top_reasons *reasons) {
+static void show_sum(const struct view *view, const char *name, const char *vcpus,
+                     const struct sum *sum) {
     double scale = (double)sum->vcpus;
     uint64_t exits = 0;
 
     for (size_t i = 0; i < TOP_REASONS; i++) {
         exits += sum->exits[i].count;
     }
-    fprintf(out, "%-12s %5s %7.1f %7.1f %7.1f %10.1f %9.0f %7.0f %9.0f ", name, vcpus,
-            scale * percent(sum->running, sum->all), scale * percent(sum->runnable, sum->all),
-            scale * percent(sum->blocked, sum->all), (double)sum->longest_wait / 1e3,
-            per_second(sum->switches, ns), per_second(sum->migrations, ns), per_second(exits, ns));
-    for (size_t i = 0; i < reasons->n; i++) {
+    fprintf(view->out, "%-*s %5s %7.1f %7.1f %7.1f %10.1f %9.0f %7.0f %9.0f ", view->name_width,
+            name, vcpus, scale * percent(sum->running, sum->all),
+            scale * percent(sum->runnable, sum->all), scale * percent(sum->blocked, sum->all),
+            (double)sum->longest_wait / 1e3, per_second(sum->switches, view->ns),
+            per_second(sum->migrations, view->ns), per_second(exits, view->ns));
+    for (size_t i = 0; i < view->reasons->n; i++) {
         const struct top_exits *e = &sum->exits[i];
         if (e->count > 0) {
-            fprintf(out, " %s=%.0f(%.1f)", reasons->name[i], per_second(e->count, ns),
-                    (double)e->total / (double)e->count / 1e3);
+            fprintf(view->out, " %s=%.0f(%.1f)", view->reasons->name[i],
+                    per_second(e->count, view->ns), (double)e->total / (double)e->count / 1e3);
         }
     }
-    fputc('\n', out);
+    fputc('\n', view->out);
+}
+
+static struct sum vcpu_sum(const struct view *view, size_t i) {
+    const struct top_vcpu *v = &view->to->vcpus[i];
+    struct sum sum = {0};
+
+    add_vcpu(&sum, top_find_vcpu(view->from, v->vm, v->index, i), v);
+    return sum;
 }
 
 /* The VM whose first vCPU is to->vcpus[first]; its sum is returned. */
-static struct sum show_vm(FILE *out, const struct top_sample *from, const struct top_sample *to,
-                          size_t first, const struct top_reasons *reasons, bool vcpus) {
-    uint64_t ns = grown(from->clock, to->clock);
+static struct sum show_vm(const struct view *view, size_t first, bool vcpus) {
+    const struct top_sample *to = view->to;
     const char *name = to->vcpus[first].vm;
     struct sum whole = {0};
     char text[16];
 
-    for (int lines = 0; lines < (vcpus ? 2 : 1); lines++) {
-        for (size_t i = first; i < to->n_vcpus; i++) {
-            const struct top_vcpu *v = &to->vcpus[i];
-            struct sum sum = {0};
-            if (strcmp(v->vm, name) != 0) {
-                continue;
-            }
-            add_vcpu(&sum, top_find_vcpu(from, name, v->index, i), v);
-            if (lines == 0) {
-                add_sum(&whole, &sum);
-            } else {
-                snprintf(text, sizeof(text), "#%u", v->index);
-                show_sum(out, "", text, &sum, ns, reasons);
-            }
+    for (size_t i = first; i < to->n_vcpus; i++) {
+        if (strcmp(to->vcpus[i].vm, name) == 0) {
+            struct sum sum = vcpu_sum(view, i);
+            add_sum(&whole, &sum);
         }
-        if (lines == 0) {
-            snprintf(text, sizeof(text), "%zu", whole.vcpus);
-            show_sum(out, name, text, &whole, ns, reasons);
+    }
+    snprintf(text, sizeof(text), "%zu", whole.vcpus);
+    show_sum(view, name, text, &whole);
+    for (size_t i = first; vcpus && i < to->n_vcpus; i++) {
+        if (strcmp(to->vcpus[i].vm, name) == 0) {
+            struct sum sum = vcpu_sum(view, i);
+            snprintf(text, sizeof(text), "#%u", to->vcpus[i].index);
+            show_sum(view, "", text, &sum);
         }
     }
     return whole;
@@ -155,7 +167,7 @@ static void show_cpus(FILE *out, const struct top_sample *from, const struct top
 
 /* Is this the first of its VM's vCPUs? */
 static bool begins_vm(const struct top_sample *s, size_t i) {
-    /* the monitor prints a VM's vCPUs together, so the one before decides nearly always */
+    /* a VM's vCPUs stand together, so the one before decides nearly always */
     for (size_t j = i; j-- > 0;) {
         if (strcmp(s->vcpus[j].vm, s->vcpus[i].vm) == 0) {
             return false;
@@ -166,22 +178,32 @@ static bool begins_vm(const struct top_sample *s, size_t i) {
 
 void top_show(FILE *out, const struct top_sample *from, const struct top_sample *to,
               const struct top_reasons *reasons, bool vcpus) {
-    uint64_t ns = grown(from->clock, to->clock);
+    struct view view = {.out = out,
+                        .from = from,
+                        .to = to,
+                        .reasons = reasons,
+                        .ns = grown(from->clock, to->clock),
+                        .name_width = 8};
     struct sum all = {0};
     char count[16];
 
+    for (size_t i = 0; i < to->n_vcpus; i++) {
+        int n = (int)strlen(to->vcpus[i].vm);
+        view.name_width = n > view.name_width ? n : view.name_width;
+    }
     fprintf(out, "machine's clock: %.3f s; shown: the last %.3f s\n\n", (double)to->clock / 1e9,
-            (double)ns / 1e9);
-    fprintf(out, "%-12s %5s %7s %7s %7s %10s %9s %7s %9s  %s\n", "VM", "vCPUs", "CPU %", "WAIT %",
-            "BLOCK %", "LONGEST us", "SWITCH/s", "MIGR/s", "EXIT/s", "REASON=N/s(mean us)");
+            (double)view.ns / 1e9);
+    fprintf(out, "%-*s %5s %7s %7s %7s %10s %9s %7s %9s  %s\n", view.name_width, "VM", "vCPUs",
+            "CPU %", "WAIT %", "BLOCK %", "LONGEST us", "SWITCH/s", "MIGR/s", "EXIT/s",
+            "REASON=N/s(mean us)");
     for (size_t i = 0; i < to->n_vcpus; i++) {
         if (begins_vm(to, i)) {
-            struct sum vm = show_vm(out, from, to, i, reasons, vcpus);
+            struct sum vm = show_vm(&view, i, vcpus);
             add_sum(&all, &vm);
         }
     }
     snprintf(count, sizeof(count), "%zu", all.vcpus);
-    show_sum(out, "total", count, &all, ns, reasons);
+    show_sum(&view, "total", count, &all);
     fputc('\n', out);
     show_cpus(out, from, to);
 }

@@ -58,10 +58,10 @@ chmod +x qemu
 echo image >image
 printf '[vm a]\nkernel = image\nmemory = 1M\nvcpus = 1\n' >a.conf
 
-machine() { # ARGUMENTS: starts it; its keys are descriptor 8
+machine() { # starts it; its keys are descriptor 8
 	rm -f keys guest
 	mkfifo keys
-	"$tool" run a.conf --monitor sock --timeout 100 "$@" <keys >run.out 2>run.err &
+	"$tool" run a.conf --monitor sock --timeout 100 <keys >run.out 2>run.err &
 	run=$!
 	exec 8>keys
 	until_in 'paravane: hello' run.out

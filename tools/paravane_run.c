@@ -424,6 +424,45 @@ static bool read_memory(const char *text, uint64_t *mib) {
     return ok && *mib >= 64 && *mib <= 261120;
 }
 
+/* Takes one option's value; what was expected when it is something else, else NULL. */
+static const char *take_option(struct run_options *o, int option, const char *value) {
+    bool given = value[0] != '\0';
+    uint64_t number;
+
+    switch (option) {
+    case 'c':
+        if (!read_number(value, 1, 128, &number)) {
+            return "--cpus: a number from 1 to 128";
+        }
+        o->cpus = (unsigned)number;
+        return NULL;
+    case 't':
+        if (!read_number(value, 1, 1000000, &number)) {
+            return "--timeout: seconds from 1 to 1000000";
+        }
+        o->timeout = (unsigned)number;
+        return NULL;
+    case 'm':
+        return read_memory(value, &o->memory_mib)
+                   ? NULL
+                   : "--memory: MiB, or a number with suffix M or G, from 64M to 255G";
+    case 'M':
+        o->threads = strcmp(value, "threads") == 0;
+        return o->threads || strcmp(value, "deterministic") == 0
+                   ? NULL
+                   : "--mode: deterministic or threads";
+    case 'C':
+        o->cpu = value;
+        return given ? NULL : "--cpu: a CPU model such as max";
+    case 'l':
+        o->log_dir = value;
+        return given ? NULL : "--log-dir: a folder";
+    default:
+        o->monitor = value;
+        return given ? NULL : "--monitor: the name of a socket";
+    }
+}
+
 static bool read_options(int argc, char **argv, struct run_options *o, int *code) {
     static const struct option options[] = {{"help", no_argument, NULL, 'h'},
                                             {"cpus", required_argument, NULL, 'c'},
@@ -434,47 +473,20 @@ static bool read_options(int argc, char **argv, struct run_options *o, int *code
                                             {"timeout", required_argument, NULL, 't'},
                                             {"monitor", required_argument, NULL, 's'},
                                             {0}};
-    uint64_t number;
     int option;
 
     *code = EXIT_BAD_USAGE;
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        const char *expected = NULL;
         if (option == 'h') {
             fputs(help_run, stdout);
             *code = EXIT_OK;
             return false;
-        } else if (option == 'c') {
-            expected =
-                read_number(optarg, 1, 128, &number) ? NULL : "--cpus: a number from 1 to 128";
-            o->cpus = (unsigned)number;
-        } else if (option == 't') {
-            expected = read_number(optarg, 1, 1000000, &number)
-                           ? NULL
-                           : "--timeout: seconds from 1 to 1000000";
-            o->timeout = (unsigned)number;
-        } else if (option == 'm') {
-            expected = read_memory(optarg, &o->memory_mib)
-                           ? NULL
-                           : "--memory: MiB, or a number with suffix M or G, from 64M to 255G";
-        } else if (option == 'M') {
-            o->threads = strcmp(optarg, "threads") == 0;
-            expected = o->threads || strcmp(optarg, "deterministic") == 0
-                           ? NULL
-                           : "--mode: deterministic or threads";
-        } else if (option == 'C') {
-            o->cpu = optarg;
-            expected = optarg[0] != '\0' ? NULL : "--cpu: a CPU model such as max";
-        } else if (option == 'l') {
-            o->log_dir = optarg;
-            expected = optarg[0] != '\0' ? NULL : "--log-dir: a folder";
-        } else if (option == 's') {
-            o->monitor = optarg;
-            expected = optarg[0] != '\0' ? NULL : "--monitor: the name of a socket";
-        } else {
+        }
+        if (option == '?') {
             bad_usage(argv[0], NULL);
             return false;
         }
+        const char *expected = take_option(o, option, optarg);
         if (expected != NULL) {
             bad_usage(argv[0], "found '%s', expected %s", optarg, expected);
             return false;

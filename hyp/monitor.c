@@ -15,7 +15,7 @@
 #define STEP_LINES    8u       /* at a time */
 #define STEP_PAUSE_NS 1000000u /* between them */
 
-static bool open;
+static bool open, greeted;
 static bool answered; /* by an answer that prints the next prompt itself */
 static char line[MONITOR_LINE_MAX];
 static unsigned used;
@@ -30,6 +30,11 @@ static struct timer
 static void edit(uint8_t byte);
 
 /* ---- Answers of many lines ---- */
+
+static void set_open(bool now) {
+    open = now;
+    atomic_store(&vm_operator, now);
+}
 
 static void prompt(void) {
     if (open) {
@@ -191,7 +196,7 @@ static void do_focus(const struct monitor_words *w) {
         console_focus(CONSOLE_NOBODY);
     } else if ((vm = find_vm(w->word[1])) != NULL) {
         console_focus(vm->index);
-        open = false;
+        set_open(false);
         console_monitor_line("vm %s has the focus; Ctrl-] comes back here", vm->config->name);
     }
 }
@@ -280,7 +285,7 @@ static void do_off(const struct monitor_words *w) {
 
 static void do_quit(const struct monitor_words *w) {
     (void)w;
-    open = false;
+    set_open(false);
 }
 
 static void do_help(const struct monitor_words *w);
@@ -403,11 +408,11 @@ static void edit(uint8_t byte) {
 
 bool monitor_typed(uint8_t byte) {
     if (byte == MONITOR_KEY) {
-        open = !open;
+        set_open(!open);
         used = 0;
         console_monitor_text("\r\n");
-        if (open && !atomic_load(&vm_operator)) {
-            atomic_store(&vm_operator, true);
+        if (open && !greeted) {
+            greeted = true;
             timer_init(&timer, go_on);
             console_monitor_text("the monitor: `help` lists its commands, Ctrl-] closes it\r\n");
         }

@@ -61,7 +61,7 @@ struct vm *vm_create(const struct vm_config *config, unsigned index);
  */
 extern _Atomic unsigned vms_running;
 
-/* Somebody has opened the monitor: the machine stays on without VMs, as they can be started again.
+/* The monitor is open: the machine stays on without VMs, as they can be started again.
  */
 extern _Atomic uint32_t vm_operator;
 

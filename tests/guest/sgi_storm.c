@@ -47,6 +47,5 @@ void test_main(void) {
     tap_note("%lu turns, %u SGIs taken, worst gap %lu us", count, irq->total, ticks_to_us(gap));
     check_true("SGIs-taken", irq->total > 0);
     check_true("receiver-goes-on", count > 1000);
-    check_range("receiver-gap-us", ticks_to_us(gap), 0, bootarg("gap_us", 40000));
     smp_wait_all_off();
 }

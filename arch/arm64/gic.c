@@ -144,13 +144,11 @@ uint64_t gic_kick_value(uint64_t mpidr) {
 }
 
 void gic_kick(const struct pcpu *p) {
-    __asm__ volatile("dsb ishst" : : : "memory"); /* what it is to see comes first */
-    write_sysreg(S3_0_C12_C11_5, p->arch.kick);
-    isb();
+    gic_send_sgi(p, GIC_SGI_KICK);
 }
 
 void gic_send_sgi(const struct pcpu *p, unsigned intid) {
-    __asm__ volatile("dsb ishst" : : : "memory");
+    __asm__ volatile("dsb ishst" : : : "memory"); /* what it is to see comes first */
     write_sysreg(S3_0_C12_C11_5, p->arch.kick + ((uint64_t)(intid - GIC_SGI_KICK) << 24));
     isb();
 }

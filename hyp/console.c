@@ -301,8 +301,9 @@ static void receive(void) {
     for (int c = arch_uart_getc(); c >= 0; c = arch_uart_getc()) {
         struct vm *vm;
 
-        if (!monitor_typed((uint8_t)c) && (vm = reader()) != NULL) {
-            (void)vpl011_receive(vm, (uint8_t)c); /* a full FIFO loses bytes, as on a wire */
+        if (!monitor_typed((uint8_t)c) && (vm = reader()) != NULL &&
+            !vpl011_receive(vm, (uint8_t)c)) {
+            console_monitor_text("\a"); /* it was lost: that VM does not read */
         }
     }
 }

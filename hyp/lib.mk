@@ -19,9 +19,9 @@ LIB_BUILD_FLAGS = $(CFLAGS) $(LIB_CFLAGS) -DHAVE_MEMCPY -DZ_U4=unsigned -DZ_U8='
 	-include hyp/foreign/string.h -w -ffile-prefix-map=$(LIBFDT_SRC)=libfdt -ffile-prefix-map=$(ZLIB_SRC)=zlib
 
 $(LIBFDT_NAMES:%=$(OUT)/lib/%.o): $(OUT)/lib/%.o: $(LIBFDT_SRC)/%.c hyp/lib.mk
-	@mkdir -p $(@D)
-	$(CC) $(LIB_BUILD_FLAGS) -c -o $@ $<
+	@mkdir -p $(@D); echo "  CC  $@"
+	$(Q)$(CC) $(LIB_BUILD_FLAGS) -c -o $@ $<
 
 $(ZLIB_NAMES:%=$(OUT)/lib/z_%.o): $(OUT)/lib/z_%.o: $(ZLIB_SRC)/%.c hyp/lib.mk
-	@mkdir -p $(@D)
-	$(CC) $(LIB_BUILD_FLAGS) -c -o $@ $<
+	@mkdir -p $(@D); echo "  CC  $@"
+	$(Q)$(CC) $(LIB_BUILD_FLAGS) -c -o $@ $<

@@ -140,6 +140,15 @@ static bool push_rx(struct vpl011 *uart, uint8_t byte) {
     return true;
 }
 
+/* What was typed, as far as there is room: as if the sender had waited. */
+static void take_typed(struct vpl011 *uart) {
+    while (uart->typed_count != 0 && uart->rx_count < depth(uart)) {
+        (void)push_rx(uart, uart->typed[uart->typed_head]);
+        uart->typed_head = (uart->typed_head + 1) % VPL011_TYPED;
+        uart->typed_count--;
+    }
+}
+
 static uint32_t read_data(struct vpl011 *uart) {
     uint32_t data = uart->rsr & RSR_OE_NEXT ? DR_OE : 0;
 
@@ -150,6 +159,7 @@ static uint32_t read_data(struct vpl011 *uart) {
     uart->rx_head = (uart->rx_head + 1) % VPL011_FIFO;
     uart->rx_count--;
     uart->rsr &= ~RSR_OE_NEXT;
+    take_typed(uart);
     lower_rx(uart);
     raise_rx(uart);
     return data;
@@ -251,6 +261,7 @@ static void write_lcr_h(struct vm *vm, uint32_t value) {
         uart->rx_count = 0;
     }
     uart->lcr_h = value & 0xff;
+    take_typed(uart);
     lower_rx(uart);
 }
 
@@ -346,11 +357,17 @@ void vpl011_write(struct vm *vm, uint32_t offset, unsigned width, uint64_t value
 }
 
 bool vpl011_receive(struct vm *vm, uint8_t byte) {
-    spin_lock(&vm->uart.lock);
-    bool taken = push_rx(&vm->uart, byte);
-    update_line(vm);
-    spin_unlock(&vm->uart.lock);
-    return taken;
+    struct vpl011 *uart = &vm->uart;
+
+    spin_lock(&uart->lock);
+    bool room = uart->typed_count < VPL011_TYPED;
+    if (room) {
+        uart->typed[(uart->typed_head + uart->typed_count++) % VPL011_TYPED] = byte;
+        take_typed(uart);
+        update_line(vm);
+    }
+    spin_unlock(&uart->lock);
+    return room;
 }
 
 void vpl011_tx_room(struct vm *vm) {
@@ -371,6 +388,7 @@ void vpl011_reset(struct vm *vm) {
     uart->lcr_h = uart->ibrd = uart->fbrd = uart->ilpr = uart->dmacr = 0;
     uart->imsc = uart->ris = uart->rsr = 0;
     uart->rx_head = uart->rx_count = 0;
+    uart->typed_head = uart->typed_count = 0;
     update_line(vm);
     spin_unlock(&uart->lock);
 }

@@ -132,7 +132,7 @@ static size_t put_record(uint8_t *out, const struct trace_record *r, uint64_t be
     out[n++] = (uint8_t)(r->what >> 56);
     n += put_varint(out + n, r->what >> 32 & 0xffffffu);
     n += put_varint(out + n, (uint32_t)r->what);
-    return n + put_varint(out + n, step << 1 ^ (uint64_t)((int64_t)step >> 63));
+    return n + put_varint(out + n, step << 1 ^ (0 - (step >> 63)));
 }
 
 static void put_base64(char *out, const uint8_t *in, size_t n) {

@@ -12,13 +12,16 @@
 
 struct vm;
 
-#define VPL011_FIFO 16u /* bytes, each direction */
+#define VPL011_FIFO  16u   /* bytes, each direction */
+#define VPL011_TYPED 1024u /* bytes that wait outside */
 
 struct vpl011 {
     struct spinlock lock;
     uint32_t cr, lcr_h, ibrd, fbrd, ifls, imsc, ris, dmacr, ilpr, rsr;
     uint8_t rx[VPL011_FIFO];
     unsigned rx_head, rx_count;
+    uint8_t typed[VPL011_TYPED]; /* for the FIFO, when there is room: a paste must not overrun it */
+    unsigned typed_head, typed_count;
     /*
      * Bytes that the console had no room for. As deep as the hardware's FIFO: a driver may write as
      * many as fit above the trigger level without a look at TXFF, and Linux does.
@@ -39,7 +42,10 @@ void vpl011_reset(struct vm *vm);
 uint64_t vpl011_read(struct vm *vm, uint32_t offset, unsigned width);
 void vpl011_write(struct vm *vm, uint32_t offset, unsigned width, uint64_t value);
 
-/* A byte typed for this VM. False when the receive FIFO is full. Any pCPU. */
+/*
+ * A byte typed for this VM: it waits until the receive FIFO has room. False, and it is lost, when
+ * VPL011_TYPED others wait already. Any pCPU; takes uart->lock.
+ */
 bool vpl011_receive(struct vm *vm, uint8_t byte);
 
 /* The console has room again for this VM's output. Any pCPU. */

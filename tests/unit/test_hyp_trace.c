@@ -97,7 +97,7 @@ static void read_dump(void) {
             }
             story.state[vm][vcpu] = start_at == 0 ? RUN_OFF : UINT32_MAX;
         } else if (strncmp(l, "paravane: trace data ", 21) == 0) {
-            uint8_t bytes[256];
+            uint8_t bytes[256] = {0};
             const uint8_t *p = bytes;
             uint64_t time = number_after(l, " time=");
             const char *text = strchr(strstr(l, " time=") + 1, ' ') + 1;

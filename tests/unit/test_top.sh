@@ -140,8 +140,8 @@ ok 'a monitor that is open is found open, and left open' || note err
 printf '\x1d' >&8
 sleep 0.5
 
-timeout --preserve-status -s INT 4 "$tool" top sock --interval 0.1 >out 2>err </dev/null
-[ $? -eq 0 ] && [ "$(grep -c '^total  *3 ' out)" -gt 2 ] && ! grep -q $'\033' out
+timeout --preserve-status -s INT 4 "$tool" top sock --interval 0.1 >out 2>err </dev/null &&
+	[ "$(grep -c '^total  *3 ' out)" -gt 2 ] && ! grep -q $'\033' out
 ok 'table after table until SIGINT, and no controls when it is no terminal' || note err
 if command -v script >/dev/null; then
 	(sleep 2 && printf q) | timeout 20 script -qec "stty rows 10 cols 60; stty -g; '$tool' top sock --interval 0.1; echo rc \$?; stty -g" typed >out 2>err

@@ -4,7 +4,7 @@
 #define ARCH_THIS_PCPU_H
 
 struct pcpu;
-extern struct pcpu *pcpus[];
+extern struct pcpu *pcpus[]; /* NOLINT(readability-redundant-declaration): stands alone */
 
 static inline struct pcpu *this_pcpu(void) {
     return pcpus[0];

@@ -345,25 +345,20 @@ void vgic_pulse(struct vgic_vcpu *v, unsigned intid) {
 }
 
 static inline void sgi_one(struct vgic_vcpu *t, unsigned id, enum vgic_sgi_reg reg) {
-    uint32_t group = __atomic_load_n(&t->own.group, __ATOMIC_RELAXED);
-
-    if (reg != VGIC_SGI1R && (group >> id & 1u) != 0) {
+    if (reg != VGIC_SGI1R && (__atomic_load_n(&t->own.group, __ATOMIC_RELAXED) >> id & 1u) != 0) {
         return;
     }
     __atomic_fetch_or(&t->new_latch, 1u << id, __ATOMIC_RELEASE);
     vgic_kick(t);
 }
 
-/*
- * The registers' fields (12.2.18): TargetList [15:0], Aff1 [23:16], INTID [27:24], Aff2 [39:32],
- * IRM [40], RS [47:44], Aff3 [55:48]. The rule for groups with DS = 1: 12.1.10.
- */
-void vgic_send_sgi(struct vgic_vcpu *src, uint64_t value, enum vgic_sgi_reg reg) {
+/* vgic_send_sgi() for all but itself, if `others`, or else for the vCPUs of `list` from `first` on. */
+__attribute__((noinline)) static void sgi_many(struct vgic_vcpu *src, unsigned id, bool others,
+                                               unsigned first, uint32_t list,
+                                               enum vgic_sgi_reg reg) {
     struct vgic_vm *vm = src->vm;
-    unsigned id = (unsigned)(value >> 24 & 0xfu);
-    unsigned first = (unsigned)(value >> 16 & 0xffu) * 16u;
 
-    if ((value >> 40 & 1u) != 0) {
+    if (others) {
         for (unsigned i = 0; i < vm->n_vcpus; i++) {
             if (i != src->index && vm->vcpu[i] != NULL) {
                 sgi_one(vm->vcpu[i], id, reg);
@@ -371,11 +366,34 @@ void vgic_send_sgi(struct vgic_vcpu *src, uint64_t value, enum vgic_sgi_reg reg)
         }
         return;
     }
+    for (; list != 0; list &= list - 1u) {
+        unsigned index = first + vgic_ctz(list);
+
+        if (index < vm->n_vcpus && vm->vcpu[index] != NULL) {
+            sgi_one(vm->vcpu[index], id, reg);
+        }
+    }
+}
+
+/*
+ * The registers' fields (12.2.18): TargetList [15:0], Aff1 [23:16], INTID [27:24], Aff2 [39:32],
+ * IRM [40], RS [47:44], Aff3 [55:48]. The rule for groups with DS = 1: 12.1.10. One target is what
+ * most SGIs have; its call is the last thing, so that no register is saved for it.
+ */
+void vgic_send_sgi(struct vgic_vcpu *src, uint64_t value, enum vgic_sgi_reg reg) {
+    unsigned id = (unsigned)(value >> 24 & 0xfu);
+    unsigned first = (unsigned)(value >> 16 & 0xffu) * 16u;
+    uint32_t list = (uint32_t)value & 0xffffu;
+    bool others = (value >> 40 & 1u) != 0;
+
     /* No vCPU has Aff3, Aff2, or an Aff0 above 15, that a range selector would name. */
-    if ((value & 0x00fff0ff00000000ull) != 0) {
+    if (!others && (value & 0x00fff0ff00000000ull) != 0) {
         return;
     }
-    for (uint32_t list = (uint32_t)value & 0xffffu; list != 0; list &= list - 1u) {
+    if (others || (list & (list - 1u)) != 0) {
+        sgi_many(src, id, others, first, list, reg);
+    } else if (list != 0) {
+        const struct vgic_vm *vm = src->vm;
         unsigned index = first + vgic_ctz(list);
 
         if (index < vm->n_vcpus && vm->vcpu[index] != NULL) {

@@ -194,10 +194,14 @@ void vcpu_timer_update(struct vcpu *v, bool blocked) {
     (void)blocked;
 }
 
-struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
+struct vcpu *vcpu_next_handled(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
     (void)p;
     ended = ended || verdict == POWER_DOWN;
     return v;
+}
+
+struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
+    return vcpu_next_handled(p, v, verdict);
 }
 
 int vm_vcpu_on(struct vcpu *target, uint64_t pc, uint64_t arg) {

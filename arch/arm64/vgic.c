@@ -69,7 +69,6 @@ static void vcpu_reset(struct vgic_vcpu *v) {
     v->hcr_write = true;
     v->dirty = 1;
     memset(v->lr, 0, sizeof(v->lr));
-    memset(v->lr_in, 0, sizeof(v->lr_in));
     memset(v->spi_cand, 0, sizeof(v->spi_cand));
     memset(v->spi_held, 0, sizeof(v->spi_held));
     vgic_cpuif_reset(v);
@@ -231,7 +230,7 @@ static void assign(struct vgic_vm *vm, unsigned w, unsigned n, struct vgic_kicks
 
 void vgic_update(struct vgic_vm *vm, unsigned w, struct vgic_kicks *k) {
     const struct vgic_bank *b = &vm->spi[w];
-    uint32_t cand = vgic_forward(b, vgic_ctlr(vm)) & ~b->active & ~b->in_lr;
+    uint32_t cand = vgic_forward(b) & ~b->active & ~b->in_lr;
 
     for (uint32_t changed = cand ^ vm->cand[w]; changed != 0; changed &= changed - 1u) {
         unsigned n = vgic_ctz(changed);
@@ -352,7 +351,7 @@ static inline void sgi_one(struct vgic_vcpu *t, unsigned id, enum vgic_sgi_reg r
     vgic_kick(t);
 }
 
-/* vgic_send_sgi() for all but itself, if `others`, or else for the vCPUs of `list` from `first` on. */
+/* vgic_send_sgi() for all but `src`, if `others`, else for those of `list`, from `first` on. */
 __attribute__((noinline)) static void sgi_many(struct vgic_vcpu *src, unsigned id, bool others,
                                                unsigned first, uint32_t list,
                                                enum vgic_sgi_reg reg) {
@@ -501,12 +500,11 @@ uint32_t vgic_fold_outside(struct vgic_vcpu *v, unsigned count) {
 
 bool vgic_pending(struct vgic_vcpu *v) {
     struct vgic_vm *vm = v->vm;
-    uint32_t ctlr = vgic_ctlr(vm);
     bool result;
 
     spin_lock(&v->lock);
     vgic_take_new(v);
-    result = vgic_bank_pending(&v->own, vgic_deliverable(&v->own, ctlr), v->ich_vmcr);
+    result = vgic_bank_pending(&v->own, vgic_deliverable(&v->own), v->ich_vmcr);
     spin_unlock(&v->lock);
     if (result || __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) == 0) {
         return result;
@@ -514,7 +512,7 @@ bool vgic_pending(struct vgic_vcpu *v) {
     spin_lock(&vm->lock);
     for (uint32_t words = v->spi_any; words != 0 && !result; words &= words - 1u) {
         unsigned w = vgic_ctz(words);
-        uint32_t in_lr = v->spi_held[w] & vgic_deliverable(&vm->spi[w], ctlr);
+        uint32_t in_lr = v->spi_held[w] & vgic_deliverable(&vm->spi[w]);
 
         result = vgic_bank_pending(&vm->spi[w], v->spi_cand[w] | in_lr, v->ich_vmcr);
     }

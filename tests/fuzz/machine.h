@@ -85,11 +85,11 @@ void gic_virt_fold(struct vcpu *v) {
     }
     for (unsigned i = 0; i < g->n_lr; i++) {
         if ((g->lr_used >> i & 1u) != 0) {
-            uint64_t left = fuzz_take(&in, 1);
+            uint64_t left = fuzz_take(&in, 1), was = g->lr[i];
 
-            g->lr_in[i] = g->lr[i] & ~((left & 3u) << 62);
-            if ((left & 4u) != 0 && (g->lr[i] & VGIC_LR_PENDING) != 0) {
-                g->lr_in[i] = (g->lr[i] & ~VGIC_LR_PENDING) | VGIC_LR_ACTIVE;
+            g->lr[i] = was & ~((left & 3u) << 62);
+            if ((left & 4u) != 0 && (was & VGIC_LR_PENDING) != 0) {
+                g->lr[i] = (was & ~VGIC_LR_PENDING) | VGIC_LR_ACTIVE;
             }
             g->lr_write &= ~(1u << i);
         }

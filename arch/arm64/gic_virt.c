@@ -90,12 +90,12 @@ __attribute__((noinline)) static void read_back_all(struct vgic_vcpu *g) {
 }
 
 /* What the guest has left in the list registers, for vgic_fold and vgic_refill. All are written
- * here, as write_out() has followed the last fill. */
-static inline void read_back(struct vgic_vcpu *g) {
+ * here, as write_out() has followed the last fill. False: that is done already. */
+static inline bool read_back(struct vgic_vcpu *g) {
     uint32_t live = __atomic_load_n(&g->live, __ATOMIC_RELAXED); /* only this pCPU changes it */
 
     if (live == VGIC_FOLDED) {
-        return;
+        return false;
     }
     g->ich_vmcr = READ(ICH_VMCR);
     if (live == VGIC_LIVE_SIMPLE) {
@@ -103,15 +103,17 @@ static inline void read_back(struct vgic_vcpu *g) {
     } else {
         read_back_all(g);
     }
+    return true;
 }
 
 void gic_virt_fold(struct vcpu *v) {
-    read_back(&v->arch.vgic);
-    vgic_fold(&v->arch.vgic);
+    if (read_back(&v->arch.vgic)) {
+        vgic_fold(&v->arch.vgic);
+    }
 }
 
 bool gic_virt_fold_pending(struct vcpu *v) {
-    read_back(&v->arch.vgic);
+    (void)read_back(&v->arch.vgic);
     return vgic_fold_pending(&v->arch.vgic);
 }
 
@@ -161,7 +163,7 @@ static inline void write_out(struct vgic_vcpu *g) {
 void gic_virt_refill(struct vcpu *v) {
     struct vgic_vcpu *g = &v->arch.vgic;
 
-    read_back(g);
+    (void)read_back(g);
     look_at_timer(g);
     vgic_refill(g);
     write_out(g);

@@ -63,7 +63,7 @@ static void vcpu_reset(struct vgic_vcpu *v) {
     v->awake = false;
     v->live = 0;
     v->lr_used = 0;
-    v->lr_write = (1u << v->n_lr) - 1u;
+    v->lr_write = v->lr_all;
     v->ich_hcr = v->hcr_base;
     v->hcr_in = 0;
     v->hcr_write = true;
@@ -113,6 +113,7 @@ bool vgic_vcpu_init(struct vgic_vm *vm, struct vgic_vcpu *v, unsigned index, uns
     v->vm = vm;
     v->index = (uint16_t)index;
     v->n_lr = (uint8_t)n_lr;
+    v->lr_all = (1u << n_lr) - 1u;
     v->tds = tds;
     v->hcr_base = VGIC_HCR_EN;
     /* With EOImode 1 another vCPU than its holder may deactivate an SPI: a trap shows that. */

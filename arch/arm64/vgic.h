@@ -132,6 +132,7 @@ struct vgic_vcpu {
 
     /* The rest is vgic's. */
     uint64_t hcr_base; /* ich_hcr when all fits */
+    uint32_t lr_all;   /* a bit for each list register */
     uint8_t n_lr;
     bool tds;          /* ICH_VTR_EL2.TDS: ICH_HCR_EL2.TDIR works */
     bool awake;        /* !GICR_WAKER.ProcessorSleep */
@@ -297,7 +298,7 @@ void vgic_refill(struct vgic_vcpu *v);
  * At switch-out vgic_fold() is all there is to do for vgic (and ICH_HCR = 0 if no guest runs next).
  */
 static inline void vgic_switch_in(struct vgic_vcpu *v) {
-    v->lr_write = (1u << v->n_lr) - 1u;
+    v->lr_write = v->lr_all;
     v->hcr_write = true;
     __atomic_store_n(&v->dirty, 1u, __ATOMIC_RELAXED);
 }

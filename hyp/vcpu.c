@@ -304,22 +304,29 @@ __attribute__((noinline)) static struct vcpu *next_of_all(struct pcpu *p, struct
     }
 }
 
-/*
- * The end of most exits comes first: the vCPU goes on, and at most its interrupts have changed. Its
- * call of the rest is the last thing, so that no register is saved for it.
- */
-struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
-    if (verdict == RESUME && !sched_need_pick(p->index)) {
-        if (atomic_load_explicit(&v->requests, memory_order_acquire) == REQUEST_IRQ) {
-            atomic_fetch_and(&v->requests, ~(uint32_t)REQUEST_IRQ);
-            arch_vcpu_requests(v, REQUEST_IRQ);
-        }
-        if (atomic_load_explicit(&v->requests, memory_order_acquire) == 0) {
-            exit_end(p, v, port_clock());
-            return v;
-        }
+/* Whether `v` goes on in its guest at once: at most its interrupts have changed. */
+static inline bool goes_on(struct pcpu *p, struct vcpu *v) {
+    if (atomic_load_explicit(&v->requests, memory_order_acquire) == REQUEST_IRQ) {
+        atomic_fetch_and(&v->requests, ~(uint32_t)REQUEST_IRQ);
+        arch_vcpu_requests(v, REQUEST_IRQ);
     }
-    return next_of_all(p, v, verdict);
+    if (atomic_load_explicit(&v->requests, memory_order_acquire) != 0) {
+        return false;
+    }
+    exit_end(p, v, port_clock());
+    return true;
+}
+
+/* The end of most exits comes first. The call of the rest is the last thing, so that no register
+ * is saved for it. */
+struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
+    return verdict == RESUME && !sched_need_pick(p->index) && goes_on(p, v)
+               ? v
+               : next_of_all(p, v, verdict);
+}
+
+struct vcpu *vcpu_next_handled(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
+    return verdict == RESUME && goes_on(p, v) ? v : next_of_all(p, v, verdict);
 }
 
 struct vcpu *vcpu_first(void) {

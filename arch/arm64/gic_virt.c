@@ -78,36 +78,43 @@ void gic_virt_features(struct gic_virt_features *f) {
     ap_registers = preemption_bits <= 5 ? 1 : preemption_bits == 6 ? 2 : 4;
 }
 
-/* What the guest has left in the list registers, for vgic_fold and vgic_refill. Mostly number 0
- * alone. */
-static inline void read_back(struct vgic_vcpu *g) {
-    g->lr_in[0] = READ(S3_4_C12_C12_0); /* no branch is cheaper than this */
-    for (uint32_t used = g->lr_used & ~1u; used != 0; used &= used - 1) {
+/* read_back() for all that there may be. */
+__attribute__((noinline)) static void read_back_all(struct vgic_vcpu *g) {
+    for (uint32_t used = g->lr_used; used != 0; used &= used - 1) {
         unsigned i = (unsigned)__builtin_ctz(used);
-        g->lr_in[i] = read_lr(i);
+        g->lr[i] = read_lr(i);
     }
-    g->ich_vmcr = READ(ICH_VMCR);
     if ((g->ich_hcr & VGIC_HCR_LRENPIE) != 0) {
         g->hcr_in = READ(ICH_HCR);
     }
 }
 
-void gic_virt_fold(struct vcpu *v) {
-    struct vgic_vcpu *g = &v->arch.vgic;
+/* What the guest has left in the list registers, for vgic_fold and vgic_refill. All are written
+ * here, as write_out() has followed the last fill. False: that is done already. */
+static inline bool read_back(struct vgic_vcpu *g) {
+    uint32_t live = __atomic_load_n(&g->live, __ATOMIC_RELAXED); /* only this pCPU changes it */
 
-    if (vgic_live(g)) {
-        read_back(g);
-        vgic_fold(g);
+    if (live == VGIC_FOLDED) {
+        return false;
+    }
+    g->ich_vmcr = READ(ICH_VMCR);
+    if (live == VGIC_LIVE_SIMPLE) {
+        g->lr[0] = READ(S3_4_C12_C12_0); /* if it is not in use, this does no harm */
+    } else {
+        read_back_all(g);
+    }
+    return true;
+}
+
+void gic_virt_fold(struct vcpu *v) {
+    if (read_back(&v->arch.vgic)) {
+        vgic_fold(&v->arch.vgic);
     }
 }
 
 bool gic_virt_fold_pending(struct vcpu *v) {
-    struct vgic_vcpu *g = &v->arch.vgic;
-
-    if (vgic_live(g)) {
-        read_back(g);
-    }
-    return vgic_fold_pending(g);
+    (void)read_back(&v->arch.vgic);
+    return vgic_fold_pending(&v->arch.vgic);
 }
 
 /* Before a fill: an interrupt that the guest did not take before it reprogrammed its timer is void.
@@ -132,14 +139,12 @@ __attribute__((noinline, cold)) static void trace_injections(struct vgic_vcpu *g
 
 /* After a fill. */
 static inline void write_out(struct vgic_vcpu *g) {
-    struct arch_pcpu *p = &this_pcpu()->arch;
+    uint32_t todo = g->lr_write;
 
-    if (trace_active()) {
-        trace_injections(g);
-    }
-    /* An empty one need not be emptied. */
-    uint32_t todo = g->lr_write & (g->lr_used | p->lrs);
     if (todo != 0) {
+        if (trace_active()) {
+            trace_injections(g);
+        }
         if ((todo & 1u) != 0) {
             WRITE(S3_4_C12_C12_0, g->lr[0]);
         }
@@ -147,9 +152,8 @@ static inline void write_out(struct vgic_vcpu *g) {
             unsigned i = (unsigned)__builtin_ctz(todo);
             write_lr(i, g->lr[i]);
         }
+        g->lr_write = 0;
     }
-    p->lrs = g->lr_used;
-    g->lr_write = 0;
     if (g->hcr_write) {
         g->hcr_write = false;
         WRITE(ICH_HCR, g->ich_hcr);
@@ -159,9 +163,7 @@ static inline void write_out(struct vgic_vcpu *g) {
 void gic_virt_refill(struct vcpu *v) {
     struct vgic_vcpu *g = &v->arch.vgic;
 
-    if (vgic_live(g)) {
-        read_back(g);
-    }
+    (void)read_back(g);
     look_at_timer(g);
     vgic_refill(g);
     write_out(g);
@@ -192,6 +194,7 @@ void gic_virt_save(struct vcpu *v) {
         g->ap0r[3] = READ(S3_4_C12_C8_3);
         g->ap1r[3] = READ(S3_4_C12_C9_3);
     }
+    this_pcpu()->arch.lrs = g->lr_used;
     WRITE(ICH_HCR, 0);
 }
 
@@ -222,6 +225,7 @@ void gic_virt_load(struct vcpu *v, bool registers_present) {
     }
     look_at_timer(g);
     vgic_fill(g);
+    g->lr_write &= g->lr_used | this_pcpu()->arch.lrs; /* an empty one need not be emptied */
     write_out(g);
 }
 

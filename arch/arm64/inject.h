@@ -19,12 +19,16 @@ void skip_aarch32(struct vcpu *v, uint64_t esr);
 
 /* Moves the guest's PC behind the instruction that trapped with `esr`; single step sees it
  * executed. */
+static inline void skip_aarch64(struct vcpu *v) {
+    v->arch.pc += 4;
+    v->arch.pstate &= ~(PSTATE_BTYPE | PSTATE_SS);
+}
+
 static inline void skip_instruction(struct vcpu *v, uint64_t esr) {
     if ((v->arch.pstate & PSTATE_M32) != 0) {
         skip_aarch32(v, esr);
     } else {
-        v->arch.pc += 4;
-        v->arch.pstate &= ~(PSTATE_BTYPE | PSTATE_SS);
+        skip_aarch64(v);
     }
 }
 

@@ -6,7 +6,6 @@
 #include "arch/arm64/esr.h"
 #include "arch/arm64/gic_virt.h"
 #include "arch/arm64/hypercall.h"
-#include "arch/arm64/id_regs.h"
 #include "arch/arm64/inject.h"
 #include "arch/arm64/pauth.h"
 #include "arch/arm64/sysreg.h"
@@ -95,11 +94,11 @@ static enum verdict trap_sysreg(struct vcpu *v, uint64_t esr) {
     uint32_t iss = (uint32_t)esr & 0x1ffffffu;
 
     exit_reason(v, EXIT_SYSREG);
-    if (sysreg_sends_sgi(iss) && id_has_gic()) { /* as sysreg_access() does, and quicker */
+    if (sysreg_sends_sgi(iss)) { /* as sysreg_access() does, and quicker */
         unsigned rt = sysreg_iss_rt(iss);
 
         vgic_send_sgi(&v->arch.vgic, rt < 31 ? v->arch.x[rt] : 0, VGIC_SGI1R);
-        skip_instruction(v, esr);
+        skip_aarch64(v);
         return RESUME;
     }
     if (sysreg_needs_fold(iss)) {
@@ -108,7 +107,7 @@ static enum verdict trap_sysreg(struct vcpu *v, uint64_t esr) {
     }
     switch (sysreg_access(v, iss)) {
     case SYSREG_DONE:
-        skip_instruction(v, esr);
+        skip_aarch64(v);
         return RESUME;
     case SYSREG_AGAIN:
         return RESUME;
@@ -175,16 +174,12 @@ struct vcpu *trap_sync(struct vcpu *v, uint64_t now) {
         exit_reason(v, EXIT_OTHER);
         verdict = undefined(v, esr);
     }
-    /*
-     * The common end: nobody wants anything. Whether the slice is over need not be asked: the
-     * timer's interrupt, or whoever wants this pCPU, sets a request or is pending and takes us out
-     * again at once.
-     */
+    /* The common end: nobody wants anything. */
     if (verdict == RESUME && atomic_load_explicit(&v->requests, memory_order_acquire) == 0) {
         exit_end(p, v, port_clock());
         return v;
     }
-    return vcpu_next(p, v, verdict);
+    return vcpu_next_handled(p, v, verdict);
 }
 
 struct vcpu *trap_irq(struct vcpu *v, uint64_t now) {

@@ -63,13 +63,12 @@ static void vcpu_reset(struct vgic_vcpu *v) {
     v->awake = false;
     v->live = 0;
     v->lr_used = 0;
-    v->lr_write = (1u << v->n_lr) - 1u;
+    v->lr_write = v->lr_all;
     v->ich_hcr = v->hcr_base;
     v->hcr_in = 0;
     v->hcr_write = true;
     v->dirty = 1;
     memset(v->lr, 0, sizeof(v->lr));
-    memset(v->lr_in, 0, sizeof(v->lr_in));
     memset(v->spi_cand, 0, sizeof(v->spi_cand));
     memset(v->spi_held, 0, sizeof(v->spi_held));
     vgic_cpuif_reset(v);
@@ -114,6 +113,7 @@ bool vgic_vcpu_init(struct vgic_vm *vm, struct vgic_vcpu *v, unsigned index, uns
     v->vm = vm;
     v->index = (uint16_t)index;
     v->n_lr = (uint8_t)n_lr;
+    v->lr_all = (1u << n_lr) - 1u;
     v->tds = tds;
     v->hcr_base = VGIC_HCR_EN;
     /* With EOImode 1 another vCPU than its holder may deactivate an SPI: a trap shows that. */
@@ -231,7 +231,7 @@ static void assign(struct vgic_vm *vm, unsigned w, unsigned n, struct vgic_kicks
 
 void vgic_update(struct vgic_vm *vm, unsigned w, struct vgic_kicks *k) {
     const struct vgic_bank *b = &vm->spi[w];
-    uint32_t cand = vgic_forward(b, vgic_ctlr(vm)) & ~b->active & ~b->in_lr;
+    uint32_t cand = vgic_forward(b) & ~b->active & ~b->in_lr;
 
     for (uint32_t changed = cand ^ vm->cand[w]; changed != 0; changed &= changed - 1u) {
         unsigned n = vgic_ctz(changed);
@@ -345,25 +345,20 @@ void vgic_pulse(struct vgic_vcpu *v, unsigned intid) {
 }
 
 static inline void sgi_one(struct vgic_vcpu *t, unsigned id, enum vgic_sgi_reg reg) {
-    uint32_t group = __atomic_load_n(&t->own.group, __ATOMIC_RELAXED);
-
-    if (reg != VGIC_SGI1R && (group >> id & 1u) != 0) {
+    if (reg != VGIC_SGI1R && (__atomic_load_n(&t->own.group, __ATOMIC_RELAXED) >> id & 1u) != 0) {
         return;
     }
     __atomic_fetch_or(&t->new_latch, 1u << id, __ATOMIC_RELEASE);
     vgic_kick(t);
 }
 
-/*
- * The registers' fields (12.2.18): TargetList [15:0], Aff1 [23:16], INTID [27:24], Aff2 [39:32],
- * IRM [40], RS [47:44], Aff3 [55:48]. The rule for groups with DS = 1: 12.1.10.
- */
-void vgic_send_sgi(struct vgic_vcpu *src, uint64_t value, enum vgic_sgi_reg reg) {
+/* vgic_send_sgi() for all but `src`, if `others`, else for those of `list`, from `first` on. */
+__attribute__((noinline)) static void sgi_many(struct vgic_vcpu *src, unsigned id, bool others,
+                                               unsigned first, uint32_t list,
+                                               enum vgic_sgi_reg reg) {
     struct vgic_vm *vm = src->vm;
-    unsigned id = (unsigned)(value >> 24 & 0xfu);
-    unsigned first = (unsigned)(value >> 16 & 0xffu) * 16u;
 
-    if ((value >> 40 & 1u) != 0) {
+    if (others) {
         for (unsigned i = 0; i < vm->n_vcpus; i++) {
             if (i != src->index && vm->vcpu[i] != NULL) {
                 sgi_one(vm->vcpu[i], id, reg);
@@ -371,11 +366,34 @@ void vgic_send_sgi(struct vgic_vcpu *src, uint64_t value, enum vgic_sgi_reg reg)
         }
         return;
     }
+    for (; list != 0; list &= list - 1u) {
+        unsigned index = first + vgic_ctz(list);
+
+        if (index < vm->n_vcpus && vm->vcpu[index] != NULL) {
+            sgi_one(vm->vcpu[index], id, reg);
+        }
+    }
+}
+
+/*
+ * The registers' fields (12.2.18): TargetList [15:0], Aff1 [23:16], INTID [27:24], Aff2 [39:32],
+ * IRM [40], RS [47:44], Aff3 [55:48]. The rule for groups with DS = 1: 12.1.10. One target is what
+ * most SGIs have; its call is the last thing, so that no register is saved for it.
+ */
+void vgic_send_sgi(struct vgic_vcpu *src, uint64_t value, enum vgic_sgi_reg reg) {
+    unsigned id = (unsigned)(value >> 24 & 0xfu);
+    unsigned first = (unsigned)(value >> 16 & 0xffu) * 16u;
+    uint32_t list = (uint32_t)value & 0xffffu;
+    bool others = (value >> 40 & 1u) != 0;
+
     /* No vCPU has Aff3, Aff2, or an Aff0 above 15, that a range selector would name. */
-    if ((value & 0x00fff0ff00000000ull) != 0) {
+    if (!others && (value & 0x00fff0ff00000000ull) != 0) {
         return;
     }
-    for (uint32_t list = (uint32_t)value & 0xffffu; list != 0; list &= list - 1u) {
+    if (others || (list & (list - 1u)) != 0) {
+        sgi_many(src, id, others, first, list, reg);
+    } else if (list != 0) {
+        const struct vgic_vm *vm = src->vm;
         unsigned index = first + vgic_ctz(list);
 
         if (index < vm->n_vcpus && vm->vcpu[index] != NULL) {
@@ -483,12 +501,11 @@ uint32_t vgic_fold_outside(struct vgic_vcpu *v, unsigned count) {
 
 bool vgic_pending(struct vgic_vcpu *v) {
     struct vgic_vm *vm = v->vm;
-    uint32_t ctlr = vgic_ctlr(vm);
     bool result;
 
     spin_lock(&v->lock);
     vgic_take_new(v);
-    result = vgic_bank_pending(&v->own, vgic_deliverable(&v->own, ctlr), v->ich_vmcr);
+    result = vgic_bank_pending(&v->own, vgic_deliverable(&v->own), v->ich_vmcr);
     spin_unlock(&v->lock);
     if (result || __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) == 0) {
         return result;
@@ -496,7 +513,7 @@ bool vgic_pending(struct vgic_vcpu *v) {
     spin_lock(&vm->lock);
     for (uint32_t words = v->spi_any; words != 0 && !result; words &= words - 1u) {
         unsigned w = vgic_ctz(words);
-        uint32_t in_lr = v->spi_held[w] & vgic_deliverable(&vm->spi[w], ctlr);
+        uint32_t in_lr = v->spi_held[w] & vgic_deliverable(&vm->spi[w]);
 
         result = vgic_bank_pending(&vm->spi[w], v->spi_cand[w] | in_lr, v->ich_vmcr);
     }

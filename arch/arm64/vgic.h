@@ -86,6 +86,7 @@
 struct vgic_bank {
     uint32_t group; /* 1: group 1 */
     uint32_t enable;
+    uint32_t on;      /* enabled, and their group is on in GICD_CTLR: vgic_bank_on() */
     uint32_t edge;    /* 1: edge-triggered, 0: level-sensitive */
     uint32_t line;    /* the input, as last set */
     uint32_t latch;   /* pending by an edge, a write or an SGI; not what moved to a list register */
@@ -94,6 +95,13 @@ struct vgic_bank {
     uint32_t lr_soft; /* of those: pending there on behalf of the latch */
     uint32_t act_ovr; /* of those: `active` was written since; the list register's is void */
     uint8_t prio[32];
+};
+
+/* Whether list registers may be in use by a running guest. */
+enum vgic_liveness {
+    VGIC_FOLDED,
+    VGIC_LIVE,
+    VGIC_LIVE_SIMPLE /* the same, with at most one own interrupt, in number 0, and none outside */
 };
 
 struct vgic_vm;
@@ -106,13 +114,13 @@ struct vgic_vcpu {
 
     /*
      * Glue: written or read by the CPU that has the vCPU, and nobody else, without the lock.
-     * Before vgic_fold():  lr_in[i] of each bit in lr_used, hcr_in, ich_vmcr.
+     * Before vgic_fold():  lr[i] of each bit in lr_used as ICH_LR<i> has it now (those in lr_write,
+     *                      if any, stay: they were never written), hcr_in, ich_vmcr.
      * After vgic_fill():   write ICH_LR<i> = lr[i] of each bit in lr_write, and ICH_HCR = ich_hcr
      *                      if hcr_write; then clear both marks.
      * At switch-out/-in:   ich_vmcr, ap0r[], ap1r[] (as many as the hardware has).
      */
-    uint64_t lr_in[VGIC_MAX_LRS] __attribute__((aligned(64)));
-    uint64_t lr[VGIC_MAX_LRS];
+    uint64_t lr[VGIC_MAX_LRS] __attribute__((aligned(64)));
     uint64_t ich_hcr; /* to be written; EOIcount 0 */
     uint64_t hcr_in;  /* as read: for EOIcount. May be 0 where !(ich_hcr & VGIC_HCR_LRENPIE) */
     uint64_t ich_vmcr;
@@ -124,11 +132,12 @@ struct vgic_vcpu {
 
     /* The rest is vgic's. */
     uint64_t hcr_base; /* ich_hcr when all fits */
+    uint32_t lr_all;   /* a bit for each list register */
     uint8_t n_lr;
     bool tds;          /* ICH_VTR_EL2.TDS: ICH_HCR_EL2.TDIR works */
     bool awake;        /* !GICR_WAKER.ProcessorSleep */
     uint16_t index;    /* number in its VM = GICR_TYPER.Processor_Number */
-    uint32_t live;     /* list registers may be in use by a running guest; atomic, see below */
+    uint32_t live;     /* enum vgic_liveness; atomic, see below */
     uint32_t fold_seq; /* counts folds; atomic */
     struct vgic_vm *vm;
 
@@ -289,7 +298,7 @@ void vgic_refill(struct vgic_vcpu *v);
  * At switch-out vgic_fold() is all there is to do for vgic (and ICH_HCR = 0 if no guest runs next).
  */
 static inline void vgic_switch_in(struct vgic_vcpu *v) {
-    v->lr_write = (1u << v->n_lr) - 1u;
+    v->lr_write = v->lr_all;
     v->hcr_write = true;
     __atomic_store_n(&v->dirty, 1u, __ATOMIC_RELAXED);
 }

@@ -14,7 +14,7 @@
 /* --- Fold --- */
 
 /* What the guest left of one interrupt in list register value `lr`; sets b->active and b->latch. */
-SHORT void fold_bank(struct vgic_bank *b, uint32_t bit, uint64_t lr) {
+static inline void fold_bank(struct vgic_bank *b, uint32_t bit, uint64_t lr) {
     if ((lr & VGIC_LR_PENDING) != 0 && (b->lr_soft & bit) != 0) {
         b->latch |= bit;
     }
@@ -29,16 +29,21 @@ SHORT void fold_bank(struct vgic_bank *b, uint32_t bit, uint64_t lr) {
     b->act_ovr &= ~bit;
 }
 
-SHORT void fold_own(struct vgic_vcpu *v, unsigned id, uint64_t lr) {
+/* A linked one. */
+SHORT void fold_link(struct vgic_vcpu *v, uint32_t bit, uint64_t lr) {
+    if ((lr & VGIC_LR_PENDING) == 0) {
+        v->own.line &= ~bit; /* acknowledged: hardware tells when it fires again */
+        if ((lr & VGIC_LR_ACTIVE) == 0) {
+            v->hw_phys &= ~bit; /* the guest's deactivation was the physical one's too */
+        }
+    }
+}
+
+static inline void fold_own(struct vgic_vcpu *v, unsigned id, uint64_t lr) {
     uint32_t bit = 1u << id;
 
     if ((lr & VGIC_LR_HW) != 0) {
-        if ((lr & VGIC_LR_PENDING) == 0) {
-            v->own.line &= ~bit; /* acknowledged: hardware tells when it fires again */
-        }
-        if ((lr & LR_STATE) == 0) {
-            v->hw_phys &= ~bit; /* the guest's deactivation was the physical one's too */
-        }
+        fold_link(v, bit, lr);
     }
     fold_bank(&v->own, bit, lr);
 }
@@ -72,9 +77,6 @@ static inline uint32_t fold_all(struct vgic_vcpu *v, bool spi) {
         unsigned i = vgic_ctz(used);
         unsigned id = VGIC_LR_VINTID(v->lr[i]);
 
-        if ((v->lr_write >> i & 1u) == 0) {
-            v->lr[i] = v->lr_in[i];
-        }
         if (id < VGIC_FIRST_SPI) {
             fold_own(v, id, v->lr[i]);
         } else if (spi) {
@@ -84,28 +86,32 @@ static inline uint32_t fold_all(struct vgic_vcpu *v, bool spi) {
     return touched;
 }
 
-/*
- * No SPI, nothing in other list registers than 0, and nothing left outside at the last fill: what
- * the short ways below are for. SPIs that come in later mark `v` dirty, so another fill follows.
- */
-static inline bool is_simple(const struct vgic_vcpu *v) {
-    return v->lr_used <= 1u && v->ich_hcr == v->hcr_base &&
-           __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) == 0;
+/* No SPI is to be delivered to `v` nor held by it. One that comes in later marks `v` dirty, so
+ * another fill follows. */
+static inline bool no_spi(const struct vgic_vcpu *v) {
+    return __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) == 0;
 }
 
-/* fold_all() and what goes with it for a simple one. v->lock held. */
+/* fold_all() and what goes with it for VGIC_LIVE_SIMPLE. v->lock held. */
 SHORT void fold_simple(struct vgic_vcpu *v) {
-    if (v->lr_used != 0) {
-        uint64_t lr = (v->lr_write & 1u) != 0 ? v->lr[0] : v->lr_in[0];
+    struct vgic_bank *b = &v->own;
+    uint32_t bit = b->in_lr;
 
-        v->lr[0] = lr;
-        if ((lr & (LR_STATE | VGIC_LR_HW)) == 0 && v->own.act_ovr == 0) {
-            v->own.active &= ~v->own.in_lr; /* the guest is done with it, and it was the only one */
-            v->own.in_lr = 0;
-            v->own.lr_soft = 0;
-        } else if (VGIC_LR_VINTID(lr) < VGIC_FIRST_SPI) {
-            fold_own(v, VGIC_LR_VINTID(lr), lr);
+    if (bit != 0) {
+        uint64_t lr = v->lr[0];
+
+        if ((lr & VGIC_LR_HW) != 0) {
+            fold_link(v, bit, lr);
         }
+        if ((lr & VGIC_LR_PENDING) != 0) {
+            b->latch |= b->lr_soft;
+        }
+        if (b->act_ovr == 0) {
+            b->active = (b->active & ~bit) | ((lr & VGIC_LR_ACTIVE) != 0 ? bit : 0);
+        }
+        b->in_lr = 0;
+        b->lr_soft = 0;
+        b->act_ovr = 0;
     }
     vgic_merge_hw(v);
 }
@@ -113,7 +119,7 @@ SHORT void fold_simple(struct vgic_vcpu *v) {
 /* The list registers are folded: memory knows best. v->lock held. */
 static inline void end_fold(struct vgic_vcpu *v) {
     __atomic_store_n(&v->dirty, 1u, __ATOMIC_RELAXED);
-    __atomic_store_n(&v->live, 0u, __ATOMIC_RELEASE);
+    __atomic_store_n(&v->live, VGIC_FOLDED, __ATOMIC_RELEASE);
 }
 
 static inline void count_fold(struct vgic_vcpu *v) {
@@ -155,7 +161,6 @@ void vgic_fold(struct vgic_vcpu *v) {
 /* While a vCPU's list registers are filled. */
 struct fill {
     struct vgic_vcpu *v;
-    uint32_t ctlr;
     uint32_t forward;   /* of the own interrupts: vgic_forward() */
     uint32_t own;       /* own interrupts that want a list register */
     uint32_t spi_words; /* SPIs that do: which words of */
@@ -236,7 +241,7 @@ SHORT void place_own(const struct fill *f, unsigned i, unsigned id, bool here) {
 static void place_spi(const struct fill *f, unsigned i, unsigned w, unsigned n, bool here) {
     struct vgic_vm *vm = f->v->vm;
     struct vgic_bank *b = &vm->spi[w];
-    uint32_t forward = vgic_forward(b, f->ctlr);
+    uint32_t forward = vgic_forward(b);
 
     if ((b->active >> n & 1u) != 0 && vgic_route(vm, w * 32u + n) != f->v->index) {
         here = false; /* the route changed since */
@@ -431,8 +436,7 @@ static inline void fill_locked(struct fill *f) {
 
     vgic_merge_hw(v);
     vgic_take_new(v);
-    f->ctlr = vgic_ctlr(v->vm);
-    f->forward = vgic_forward(&v->own, f->ctlr);
+    f->forward = vgic_forward(&v->own);
     f->own = f->forward | v->own.active;
     if (all_fit(f)) {
         used = fill_all(f);
@@ -447,14 +451,17 @@ static inline void fill_locked(struct fill *f) {
         v->ich_hcr = hcr;
         v->hcr_write = true;
     }
-    __atomic_store_n(&v->live, 1u, __ATOMIC_RELEASE);
+    __atomic_store_n(&v->live, VGIC_LIVE, __ATOMIC_RELEASE);
 }
 
 /* The linked interrupts whose physical ones nobody else deactivates. v->lock held, filled. */
 SHORT uint32_t take_release(struct vgic_vcpu *v) {
-    uint32_t release = v->hw_phys & ~(v->own.line | v->own.active);
+    uint32_t release = v->hw_phys;
 
-    v->hw_phys &= ~release;
+    if (release != 0) {
+        release &= ~(v->own.line | v->own.active);
+        v->hw_phys &= ~release;
+    }
     return release;
 }
 
@@ -464,32 +471,47 @@ static inline void deactivate(struct vgic_vcpu *v, uint32_t release) {
     }
 }
 
-/* fill_locked() for a simple one; false, and nothing done, if more than one is wanted. v->lock
- * held. */
+/* take() for one that is pending by an edge, not active and the only one. */
+SHORT uint64_t take_edge(struct vgic_bank *b, uint32_t bit) {
+    unsigned id = vgic_ctz(bit);
+    uint64_t lr = id | (uint64_t)b->prio[id] << VGIC_LR_PRIO_SHIFT | VGIC_LR_PENDING;
+
+    b->latch &= ~bit;
+    b->in_lr = bit;
+    b->lr_soft = bit;
+    return (b->group & bit) != 0 ? lr | VGIC_LR_GROUP1 : lr;
+}
+
+/*
+ * fill_locked() for at most one own interrupt in number 0, where others are empty and ich_hcr is
+ * hcr_base; false, and nothing done, if more than one is wanted. v->lock held, no_spi().
+ */
 SHORT bool fill_simple(struct vgic_vcpu *v) {
     struct fill f = {.v = v};
 
     vgic_take_new(v);
-    f.forward = vgic_forward(&v->own, vgic_ctlr(v->vm));
+    f.forward = vgic_forward(&v->own);
     f.own = f.forward | v->own.active;
     if ((f.own & (f.own - 1u)) != 0) {
         return false;
     }
-    if (f.own != 0) {
+    if ((f.own & v->own.edge & ~v->own.active) != 0) {
+        set_lr(v, 0, take_edge(&v->own, f.own));
+        v->lr_used = 1;
+    } else if (f.own != 0) {
         place_own(&f, 0, vgic_ctz(f.own), true);
         v->lr_used = 1;
     } else if (v->lr_used != 0) {
         drop_lr(v, 0);
         v->lr_used = 0;
     }
-    __atomic_store_n(&v->live, 1u, __ATOMIC_RELEASE);
     return true;
 }
 
 /* Any number of interrupts. The mark is taken. */
 static void fill_any(struct vgic_vcpu *v) {
     struct vgic_vm *vm = v->vm;
-    bool spi = __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) != 0;
+    bool spi = !no_spi(v);
     struct fill f;
     uint32_t release;
 
@@ -509,18 +531,23 @@ static void fill_any(struct vgic_vcpu *v) {
     deactivate(v, release);
 }
 
+/* First the mark is taken, then the look: a sender does it the other way round. */
+static inline void take_mark(struct vgic_vcpu *v) {
+    (void)__atomic_exchange_n(&v->dirty, 0u, __ATOMIC_ACQ_REL);
+}
+
 void vgic_fill(struct vgic_vcpu *v) {
-    if (__atomic_load_n(&v->live, __ATOMIC_RELAXED) != 0) {
+    if (__atomic_load_n(&v->live, __ATOMIC_RELAXED) != VGIC_FOLDED) {
         return;
     }
-    /* First the mark, then the look: a sender does it the other way round. */
-    (void)__atomic_exchange_n(&v->dirty, 0u, __ATOMIC_ACQ_REL);
-    if (is_simple(v)) {
+    take_mark(v);
+    if (v->lr_used <= 1u && v->ich_hcr == v->hcr_base && no_spi(v)) {
         spin_lock(&v->lock);
         vgic_merge_hw(v);
         if (fill_simple(v)) {
             uint32_t release = take_release(v);
 
+            __atomic_store_n(&v->live, VGIC_LIVE_SIMPLE, __ATOMIC_RELEASE);
             spin_unlock(&v->lock);
             deactivate(v, release);
             return;
@@ -531,12 +558,12 @@ void vgic_fill(struct vgic_vcpu *v) {
 }
 
 void vgic_refill(struct vgic_vcpu *v) {
-    if (__atomic_load_n(&v->live, __ATOMIC_RELAXED) == 0 || !is_simple(v)) {
+    if (__atomic_load_n(&v->live, __ATOMIC_RELAXED) != VGIC_LIVE_SIMPLE || !no_spi(v)) {
         vgic_fold(v);
         vgic_fill(v);
         return;
     }
-    (void)__atomic_exchange_n(&v->dirty, 0u, __ATOMIC_ACQ_REL);
+    take_mark(v);
     spin_lock(&v->lock);
     fold_simple(v);
     if (fill_simple(v)) {
@@ -546,7 +573,7 @@ void vgic_refill(struct vgic_vcpu *v) {
         count_fold(v);
         deactivate(v, release);
     } else {
-        __atomic_store_n(&v->live, 0u, __ATOMIC_RELEASE);
+        __atomic_store_n(&v->live, VGIC_FOLDED, __ATOMIC_RELEASE);
         spin_unlock(&v->lock);
         count_fold(v);
         fill_any(v);
@@ -558,7 +585,7 @@ void vgic_refill(struct vgic_vcpu *v) {
 bool vgic_fold_pending(struct vgic_vcpu *v) {
     bool pending;
 
-    if (__atomic_load_n(&v->live, __ATOMIC_RELAXED) == 0 || !is_simple(v)) {
+    if (__atomic_load_n(&v->live, __ATOMIC_RELAXED) != VGIC_LIVE_SIMPLE || !no_spi(v)) {
         vgic_fold(v);
         return vgic_pending(v);
     }
@@ -566,8 +593,7 @@ bool vgic_fold_pending(struct vgic_vcpu *v) {
     fold_simple(v);
     vgic_take_new(v);
     end_fold(v);
-    pending = vgic_bank_pending(&v->own, vgic_forward(&v->own, vgic_ctlr(v->vm)) & ~v->own.active,
-                                v->ich_vmcr);
+    pending = vgic_bank_pending(&v->own, vgic_forward(&v->own) & ~v->own.active, v->ich_vmcr);
     spin_unlock(&v->lock);
     count_fold(v);
     return pending; /* an SPI that comes meanwhile wakes `v` afterwards: vgic_notify() */

@@ -201,14 +201,17 @@ static uint32_t bank_change(struct access *a, enum file file, uint32_t value) {
     case FILE_GROUP:
         changed = value ^ b->group;
         __atomic_store_n(&b->group, value, __ATOMIC_RELAXED);
+        vgic_bank_on(b, vgic_ctlr(a->vm));
         break;
     case FILE_SET_ENABLE:
         changed &= ~b->enable;
         b->enable |= value;
+        vgic_bank_on(b, vgic_ctlr(a->vm));
         break;
     case FILE_CLEAR_ENABLE:
         changed &= b->enable;
         b->enable &= ~value;
+        vgic_bank_on(b, vgic_ctlr(a->vm));
         break;
     case FILE_SET_PENDING:
         b->latch |= value;
@@ -350,9 +353,15 @@ static void write_ctlr(struct access *a) {
     if (ctlr != vm->ctlr) {
         __atomic_store_n(&vm->ctlr, ctlr, __ATOMIC_RELAXED);
         for (unsigned w = 0; w < vm->n_spis / 32u; w++) {
+            vgic_bank_on(&vm->spi[w], ctlr);
             vgic_update(vm, w, &a->kicks);
         }
         for (unsigned i = 0; i < vm->n_vcpus; i++) {
+            struct vgic_vcpu *v = vm->vcpu[i];
+
+            spin_lock(&v->lock);
+            vgic_bank_on(&v->own, ctlr);
+            spin_unlock(&v->lock);
             vgic_kicks_add_sync(&a->kicks, i);
         }
     }

@@ -99,9 +99,14 @@ static inline uint32_t vgic_groups_on(const struct vgic_bank *b, uint32_t enable
     return (b->group & group1) | (~b->group & group0);
 }
 
+/* Brings b->on up to date, after each change of what it is made of. */
+static inline void vgic_bank_on(struct vgic_bank *b, uint32_t ctlr) {
+    b->on = b->enable & vgic_groups_on(b, ctlr);
+}
+
 /* Pending, enabled, and their group is on: what the distributor forwards unless active (4.1). */
-static inline uint32_t vgic_forward(const struct vgic_bank *b, uint32_t ctlr) {
-    return (b->latch | (b->line & ~b->edge)) & b->enable & vgic_groups_on(b, ctlr);
+static inline uint32_t vgic_forward(const struct vgic_bank *b) {
+    return (b->latch | (b->line & ~b->edge)) & b->on;
 }
 
 /* What linked interrupts did while the list registers were live. v->lock held, folded. */
@@ -125,6 +130,9 @@ static inline void vgic_take_new(struct vgic_vcpu *v) {
 static inline bool vgic_bank_pending(const struct vgic_bank *b, uint32_t pending, uint64_t vmcr) {
     uint32_t pmr = (uint32_t)(vmcr >> VGIC_VMCR_VPMR_SHIFT & 0xffu);
 
+    if (pending == 0) {
+        return false;
+    }
     pending &= vgic_groups_on(b, (uint32_t)vmcr); /* VENG0, VENG1 */
     for (; pending != 0; pending &= pending - 1u) {
         if (b->prio[vgic_ctz(pending)] < pmr) {
@@ -135,9 +143,8 @@ static inline bool vgic_bank_pending(const struct vgic_bank *b, uint32_t pending
 }
 
 /* What of a bank would be delivered now, list registers included. */
-static inline uint32_t vgic_deliverable(const struct vgic_bank *b, uint32_t ctlr) {
-    return (vgic_forward(b, ctlr) | (b->lr_soft & b->enable & vgic_groups_on(b, ctlr))) &
-           ~b->active;
+static inline uint32_t vgic_deliverable(const struct vgic_bank *b) {
+    return (vgic_forward(b) | (b->lr_soft & b->on)) & ~b->active;
 }
 
 #endif

@@ -229,8 +229,6 @@ void arch_trace_changed(void) {
 
 _Noreturn void arch_enter(struct vcpu *v) {
     for (;;) {
-        enum verdict verdict = RESUME;
-
         fake_step();
         guest_check(v);
         trace_vcpu(TRACE_ENTER, v, 0);
@@ -240,10 +238,10 @@ _Noreturn void arch_enter(struct vcpu *v) {
         if (v->arch.op == FAKE_RUN) {
             exit_reason(v, EXIT_IRQ);
             arch_handle_interrupts();
+            v = vcpu_next(this_pcpu(), v, RESUME);
         } else {
-            verdict = guest_trap(v);
+            v = vcpu_next_handled(this_pcpu(), v, guest_trap(v));
         }
-        v = vcpu_next(this_pcpu(), v, verdict);
     }
 }
 

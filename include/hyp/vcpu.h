@@ -128,6 +128,13 @@ void vcpu_timer_update(struct vcpu *v, bool blocked);
  */
 struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict);
 
+/*
+ * The same and shorter, for an exit whose handler took no physical interrupt. Whether the slice is
+ * over need not be asked then: the timer's interrupt, or the one of whoever wants this pCPU, is
+ * pending and takes us out again at once, or a request says so.
+ */
+struct vcpu *vcpu_next_handled(struct pcpu *p, struct vcpu *v, enum verdict verdict);
+
 /* The first vcpu_next of a pCPU, when none ran there yet. */
 struct vcpu *vcpu_first(void);
 

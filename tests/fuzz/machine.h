@@ -85,11 +85,11 @@ void gic_virt_fold(struct vcpu *v) {
     }
     for (unsigned i = 0; i < g->n_lr; i++) {
         if ((g->lr_used >> i & 1u) != 0) {
-            uint64_t left = fuzz_take(&in, 1);
+            uint64_t left = fuzz_take(&in, 1), was = g->lr[i];
 
-            g->lr_in[i] = g->lr[i] & ~((left & 3u) << 62);
-            if ((left & 4u) != 0 && (g->lr[i] & VGIC_LR_PENDING) != 0) {
-                g->lr_in[i] = (g->lr[i] & ~VGIC_LR_PENDING) | VGIC_LR_ACTIVE;
+            g->lr[i] = was & ~((left & 3u) << 62);
+            if ((left & 4u) != 0 && (was & VGIC_LR_PENDING) != 0) {
+                g->lr[i] = (was & ~VGIC_LR_PENDING) | VGIC_LR_ACTIVE;
             }
             g->lr_write &= ~(1u << i);
         }
@@ -194,10 +194,14 @@ void vcpu_timer_update(struct vcpu *v, bool blocked) {
     (void)blocked;
 }
 
-struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
+struct vcpu *vcpu_next_handled(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
     (void)p;
     ended = ended || verdict == POWER_DOWN;
     return v;
+}
+
+struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
+    return vcpu_next_handled(p, v, verdict);
 }
 
 int vm_vcpu_on(struct vcpu *target, uint64_t pc, uint64_t arg) {

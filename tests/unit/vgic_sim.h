@@ -44,8 +44,8 @@ static struct sim *sim_of(struct vgic_vcpu *v) {
 
 static inline void sim_read(struct sim *s) {
     for (unsigned i = 0; i < s->v.n_lr; i++) {
-        if ((s->v.lr_used >> i & 1u) != 0) {
-            s->v.lr_in[i] = s->lr[i];
+        if (((s->v.lr_used & ~s->v.lr_write) >> i & 1u) != 0) {
+            s->v.lr[i] = s->lr[i];
         }
     }
     s->v.hcr_in = (s->v.ich_hcr & VGIC_HCR_LRENPIE) != 0 ? s->hcr : 0;

@@ -60,16 +60,16 @@ static void save_registers(struct arch_vcpu *a) {
     if ((a->hcr & HCR_PAUTH) != 0) {
         EACH_KEY_PAIR(SAVE)
     }
-    fp_save(&a->fp);
+    fp_switch_out(a);
 }
 
-static void load_registers(const struct arch_vcpu *a) {
+static void load_registers(struct arch_vcpu *a) {
     EACH_EL1_PAIR(LOAD)
     write_sysreg(CNTKCTL_EL1, a->el1.cntkctl);
     if ((a->hcr & HCR_PAUTH) != 0) {
         EACH_KEY_PAIR(LOAD)
     }
-    fp_load(&a->fp);
+    fp_switch_in(a);
 }
 
 bool pauth_enable(struct vcpu *v) {

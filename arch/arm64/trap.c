@@ -4,6 +4,7 @@
 
 #include "arch/arm64/devices.h"
 #include "arch/arm64/esr.h"
+#include "arch/arm64/fp.h"
 #include "arch/arm64/gic_virt.h"
 #include "arch/arm64/hypercall.h"
 #include "arch/arm64/inject.h"
@@ -119,7 +120,7 @@ static enum verdict trap_sysreg(struct vcpu *v, uint64_t esr) {
     }
 }
 
-/* A coprocessor or FP access of an AArch32 program: nothing of the kind is emulated. */
+/* A coprocessor access of an AArch32 program: nothing of the kind is emulated. */
 static enum verdict trap_aarch32(struct vcpu *v, uint64_t esr) {
     exit_reason(v, EXIT_OTHER);
     if (condition_failed(v, esr)) {
@@ -161,13 +162,16 @@ struct vcpu *trap_sync(struct vcpu *v, uint64_t now) {
         exit_reason(v, EXIT_OTHER);
         verdict = pauth_enable(v) ? RESUME : undefined(v, esr);
         break;
+    case EC_FP: /* an AArch32 program's too, whatever its condition */
+        exit_reason(v, EXIT_OTHER);
+        verdict = fp_enable(&v->arch) ? RESUME : undefined(v, esr);
+        break;
     case EC_CP15_32:
     case EC_CP15_64:
     case EC_CP14_32:
     case EC_CP14_LS:
     case EC_CP14_64:
     case EC_CP10:
-    case EC_FP:
         verdict = trap_aarch32(v, esr);
         break;
     default:

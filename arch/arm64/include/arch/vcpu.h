@@ -48,6 +48,9 @@ struct arch_vcpu {
     uint64_t mpidr;  /* VMPIDR_EL2 */
     struct el1_state el1;
     struct fp_state fp __attribute__((aligned(16)));
+    uint8_t fp_turns;          /* how often it still gets them at once (fp.h) */
+    uint8_t fp_row;            /* and how often at first; 0: it did without them */
+    bool fp_here;              /* they are on its pCPU: `fp` is old */
     struct debug_state debug;
     struct guest_timer vtimer; /* CNTV_* as saved at switch-out */
     struct guest_timer ptimer; /* CNTP_*, always in software */

@@ -11,12 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/rare.h"
 #include "core/sched.h"
 #include "core/spinlock.h"
 #include "core/trace.h"
-
-/* Keeps what is rarely needed out of the way of the common case. */
-#define RARE __attribute__((noinline, cold))
 
 struct run_queue {
     _Alignas(128) struct spinlock lock; /* guards what is not marked atomic, and all writes */

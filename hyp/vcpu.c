@@ -217,9 +217,10 @@ static struct vcpu *vcpu_leave(struct pcpu *p, struct vcpu *v, struct sched_enti
 
 /*
  * Somebody else may run here; out of line, as it is rare. Returns whom to go on with, loaded if it
- * has a guest to run; *verdict says what becomes of it otherwise.
+ * has a guest to run; *verdict says what becomes of it otherwise. Flat: one function for all of it
+ * saves and restores registers once.
  */
-__attribute__((noinline)) static struct vcpu *vcpu_switch(struct pcpu *p, struct vcpu *v,
+__attribute__((noinline, flatten)) static struct vcpu *vcpu_switch(struct pcpu *p, struct vcpu *v,
                                                           enum verdict *verdict) {
     struct sched_entity *e;
 

@@ -13,6 +13,7 @@
 #include "hyp/string.h"
 #include "hyp/vm.h"
 
+#define HCR_TERR        (1ull << 36) /* set where there is FEAT_RAS (el2_state.c) */
 #define HCR_PAUTH       (3ull << 40) /* APK, API: pointer authentication does not trap */
 #define PSTATE_RESET    0x3c5u       /* EL1 with its own stack, all exceptions masked */
 #define SCTLR_EL1_RESET 0x30d50838u  /* RES1 bits; MMU and caches off */
@@ -85,20 +86,15 @@ bool pauth_enable(struct vcpu *v) {
     return true;
 }
 
-/* ID_AA64PFR0_EL1.RAS. Guests see none, but their DISR_EL1 is there all the same. */
-static bool has_ras(void) {
-    return (read_sysreg(ID_AA64PFR0_EL1) >> 28 & 15u) != 0;
-}
-
 void arch_vcpu_load(struct vcpu *v, bool registers_present) {
     if (!registers_present) {
         write_sysreg(VTTBR_EL2, v->vm->arch.vttbr);
         write_sysreg(HCR_EL2, v->arch.hcr);
         write_sysreg(VMPIDR_EL2, v->arch.mpidr);
         load_registers(&v->arch);
-        if (has_ras()) {
-            write_sysreg(S3_4_C12_C1_1,
-                         0); /* VDISR_EL2: the guest's DISR_EL1, which can't be trapped */
+        if ((v->arch.hcr & HCR_TERR) != 0) { /* FEAT_RAS: guests see none, but they have a DISR_EL1,
+                                              * which can't be trapped: it is VDISR_EL2 */
+            write_sysreg(S3_4_C12_C1_1, 0);
         }
     }
     if (!registers_present || v->arch.debug.armed) {

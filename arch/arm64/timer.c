@@ -23,8 +23,7 @@ void arch_timer_arm(uint64_t deadline) {
     } else {
         write_sysreg(CNTHP_CVAL_EL2, deadline);
         write_sysreg(CNTHP_CTL_EL2, GUEST_TIMER_ENABLE);
-    }
-    isb();
+    } /* in force when the guest is entered, or soon in an idle wait */
 }
 
 void timer_acknowledge(void) {
@@ -58,7 +57,6 @@ void timer_save(struct vcpu *v) {
     v->arch.vtimer.ctl = read_sysreg(CNTV_CTL_EL0) & (GUEST_TIMER_ENABLE | GUEST_TIMER_IMASK);
     v->arch.vtimer.cval = read_sysreg(CNTV_CVAL_EL0);
     write_sysreg(CNTV_CTL_EL0, 0);
-    isb();
     this_pcpu()->arch.vtimer_active = vgic_hw_held(&v->arch.vgic, GIC_PPI_VTIMER);
 }
 

@@ -31,6 +31,7 @@ struct debug_state {
     uint64_t bvr[16], bcr[16], wvr[16], wcr[16];
     uint64_t oslsr; /* OS lock: bit 1 */
     uint64_t claim;
+    uint64_t mdscr; /* MDSCR_EL1 while it runs: el1.mdscr, or less while its OS lock is locked */
     bool armed; /* an enable bit is set: load the hardware at switch-in */
 };
 

@@ -37,6 +37,7 @@
 #include <stdint.h>
 
 #include "core/port.h"
+#include "core/relaxed.h"
 #include "core/sched_queue.h"
 #include "core/spinlock.h"
 
@@ -119,7 +120,7 @@ static struct run_queue *lock_queue_of(struct sched_entity *e) {
 
 /* Makes the pCPU pick at `when` at the latest, and look at that at once. */
 static void pick_by(struct run_queue *q, uint64_t when) {
-    if (when < __atomic_load_n(&q->slice_end, __ATOMIC_RELAXED)) {
+    if (when < load_relaxed(&q->slice_end)) {
         __atomic_store_n(&q->slice_end, when, __ATOMIC_RELEASE);
         port_kick_cpu(q->cpu);
     }
@@ -159,7 +160,7 @@ static void announce(struct run_queue *q, const struct sched_entity *e, uint64_t
         uint64_t least = q->turn + sched.slice / TURN_PARTS;
 
         pick_by(q, now < least ? least : 0);
-    } else if (__atomic_load_n(&q->slice_end, __ATOMIC_RELAXED) == UINT64_MAX) {
+    } else if (load_relaxed(&q->slice_end) == UINT64_MAX) {
         uint64_t least = now + sched.slice / 4;
 
         pick_by(q, q->turn + sched.slice > least ? q->turn + sched.slice : least);
@@ -211,7 +212,7 @@ static void move_up_lone(struct run_queue *to, uint64_t vtime, uint64_t now) {
                 to->cur->vtime = vtime;
                 raise_floor(to, vtime);
             }
-            publish(to);
+            publish(to, to->cur);
         }
         spin_unlock(&to->lock);
     }
@@ -238,7 +239,7 @@ static struct run_queue *furthest_ahead(const struct run_queue *q, const struct 
         if (weight == 0) {
             continue; /* idle, and knows that somebody waits here */
         }
-        if (__atomic_load_n(&other->waiting, __ATOMIC_RELAXED) == 0) {
+        if (load_relaxed(&other->waiting) == 0) {
             uint64_t least = e->vtime - slices_for(LAG_SLICES, e->weight, weight);
 
             if (before(low, least)) {
@@ -355,19 +356,18 @@ static void start(struct run_queue *q, struct sched_entity *next, uint64_t now) 
     if (next->state != RUN_RUNNING) { /* NOLINT(*.NullDereference): a stolen one is the head */
         set_state(q, next, RUN_RUNNING, now);
     }
-    __atomic_store_n(&next->wake_pending, false, __ATOMIC_RELAXED);
-    if (!__atomic_load_n(&next->on_cpu, __ATOMIC_RELAXED)) {
+    store_relaxed(&next->wake_pending, false);
+    if (!load_relaxed(&next->on_cpu)) {
         if (next->switches++ != 0 && next->last_cpu != q->cpu) {
             next->migrations++;
         }
         next->last_cpu = q->cpu;
-        __atomic_store_n(&next->on_cpu, true, __ATOMIC_RELAXED);
+        store_relaxed(&next->on_cpu, true);
     }
     q->cur = next;
     q->turn = now;
-    __atomic_store_n(&q->slice_end, q->waiting != 0 ? now + sched.slice : UINT64_MAX,
-                     __ATOMIC_RELAXED);
-    publish(q);
+    store_relaxed(&q->slice_end, q->waiting != 0 ? now + sched.slice : UINT64_MAX);
+    publish(q, next);
 }
 
 /*
@@ -378,9 +378,9 @@ RARE static bool look_elsewhere(struct run_queue *q) {
     struct sched_entity *e;
 
     q->cur = NULL;
-    publish(q);
-    __atomic_store_n(&q->slice_end, UINT64_MAX, __ATOMIC_RELAXED);
-    __atomic_store_n(&q->offered, false, __ATOMIC_RELAXED);
+    publish(q, NULL);
+    store_relaxed(&q->slice_end, UINT64_MAX);
+    store_relaxed(&q->offered, false);
     idle_add(q->cpu);
     spin_unlock(&q->lock);
 
@@ -392,7 +392,7 @@ RARE static bool look_elsewhere(struct run_queue *q) {
     spin_lock(&q->lock);
     add_moved(q, e, LAG_SLICES * e->slice_vtime);
     raise_floor(q, q->head->vtime); /* not always e: somebody may have come in meanwhile */
-    __atomic_store_n(&q->offered, true, __ATOMIC_RELAXED);
+    store_relaxed(&q->offered, true);
     return true;
 }
 
@@ -409,9 +409,9 @@ struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
     if (prev != NULL) {
         charge(prev, now);
         if (prev_state == RUN_RUNNABLE) {
-            yield = now < __atomic_load_n(&q->slice_end, __ATOMIC_RELAXED);
+            yield = now < load_relaxed(&q->slice_end);
             stay = prev;
-        } else if (__atomic_load_n(&prev->wake_pending, __ATOMIC_RELAXED)) {
+        } else if (load_relaxed(&prev->wake_pending)) {
             stay = prev;
         } else {
             enter_state(q, prev, prev_state, false);
@@ -435,15 +435,15 @@ struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
     }
     start(q, next, now);
     spin_unlock(&q->lock);
-    if (__atomic_load_n(&q->offered, __ATOMIC_RELAXED)) {
-        __atomic_store_n(&q->offered, false, __ATOMIC_RELAXED);
+    if (load_relaxed(&q->offered)) {
+        store_relaxed(&q->offered, false);
         offer_all();
     }
     return next;
 }
 
 void sched_released(struct sched_entity *prev) {
-    struct run_queue *q = &queues[__atomic_load_n(&prev->cpu, __ATOMIC_RELAXED)];
+    struct run_queue *q = &queues[load_relaxed(&prev->cpu)];
 
     __atomic_store_n(&prev->on_cpu, false, __ATOMIC_SEQ_CST);
     offer_queue(q);
@@ -453,15 +453,15 @@ void sched_released(struct sched_entity *prev) {
 
 /* Where an entity that has no pCPU to go back to begins: where it may run and fewest are. */
 RARE static unsigned find_home(const struct sched_entity *e) {
-    unsigned best = __atomic_load_n(&e->cpu, __ATOMIC_RELAXED);
+    unsigned best = load_relaxed(&e->cpu);
     uint32_t best_load = UINT32_MAX;
 
     for (unsigned cpu = 0; cpu < sched.cpus; cpu++) {
         uint64_t online = __atomic_load_n(&sched.online[cpu / 64], __ATOMIC_ACQUIRE);
 
         if (cpu_set_has(&e->allowed, cpu) && (online >> (cpu % 64) & 1u) != 0) {
-            uint32_t load = __atomic_load_n(&queues[cpu].waiting, __ATOMIC_RELAXED) +
-                            (__atomic_load_n(&queues[cpu].seen_weight, __ATOMIC_RELAXED) != 0);
+            uint32_t load =
+                load_relaxed(&queues[cpu].waiting) + (load_relaxed(&queues[cpu].seen_weight) != 0);
 
             if (load < best_load) {
                 best_load = load;
@@ -551,7 +551,7 @@ void sched_set_weight(struct sched_entity *e, uint32_t weight) {
     e->weight = weight;
     e->vtime_rest = 0;
     e->slice_vtime = scaled(sched.slice, weight);
-    publish(q);
+    publish(q, q->cur);
     spin_unlock(&q->lock);
 }
 
@@ -579,7 +579,7 @@ void sched_init(unsigned cpus, uint64_t slice) {
     for (unsigned cpu = 0; cpu < cpus; cpu++) {
         struct run_queue *q = &queues[cpu];
         *q = (struct run_queue){.cpu = (uint16_t)cpu, .slice_end = UINT64_MAX};
-        publish(q);
+        publish(q, q->cur);
     }
 }
 

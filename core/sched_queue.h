@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "core/rare.h"
+#include "core/relaxed.h"
 #include "core/sched.h"
 #include "core/spinlock.h"
 #include "core/trace.h"
@@ -45,7 +46,7 @@ static inline uint64_t scaled(uint64_t ticks, uint32_t weight) {
 /* After a change of the list: what the others look at without the lock. */
 static inline void list_changed(struct run_queue *q, uint32_t waiting) {
     if (q->head != NULL) {
-        __atomic_store_n(&q->seen_head, q->head->vtime, __ATOMIC_RELAXED);
+        store_relaxed(&q->seen_head, q->head->vtime);
     }
     __atomic_store_n(&q->waiting, waiting, __ATOMIC_SEQ_CST);
 }
@@ -147,15 +148,13 @@ static inline void refresh(struct run_queue *q, uint64_t now) {
     }
 }
 
-/* Shows others, who do not take the lock, how far this pCPU's entity is. */
-static inline void publish(struct run_queue *q) {
-    const struct sched_entity *cur = q->cur;
-
+/* Shows others, who do not take the lock, how far this pCPU's entity, `cur`, is. */
+static inline void publish(struct run_queue *q, const struct sched_entity *cur) {
     if (cur != NULL) {
-        __atomic_store_n(&q->seen_vtime, cur->vtime, __ATOMIC_RELAXED);
-        __atomic_store_n(&q->seen_since, cur->since, __ATOMIC_RELAXED);
+        store_relaxed(&q->seen_vtime, cur->vtime);
+        store_relaxed(&q->seen_since, cur->since);
     }
-    __atomic_store_n(&q->seen_weight, cur != NULL ? cur->weight : 0, __ATOMIC_RELAXED);
+    store_relaxed(&q->seen_weight, cur != NULL ? cur->weight : 0);
 }
 
 /*
@@ -163,15 +162,15 @@ static inline void publish(struct run_queue *q) {
  * when nobody does.
  */
 static inline uint64_t peek_low(const struct run_queue *q, uint64_t now, uint32_t *weight) {
-    uint64_t since = __atomic_load_n(&q->seen_since, __ATOMIC_RELAXED);
-    uint64_t vtime = __atomic_load_n(&q->seen_vtime, __ATOMIC_RELAXED);
-    uint64_t head = __atomic_load_n(&q->seen_head, __ATOMIC_RELAXED);
+    uint64_t since = load_relaxed(&q->seen_since);
+    uint64_t vtime = load_relaxed(&q->seen_vtime);
+    uint64_t head = load_relaxed(&q->seen_head);
 
-    *weight = __atomic_load_n(&q->seen_weight, __ATOMIC_RELAXED);
+    *weight = load_relaxed(&q->seen_weight);
     if (*weight != 0 && now > since) {
         vtime += scaled(now - since, *weight);
     }
-    if (__atomic_load_n(&q->waiting, __ATOMIC_RELAXED) != 0 && before(head, vtime)) {
+    if (load_relaxed(&q->waiting) != 0 && before(head, vtime)) {
         vtime = head;
     }
     return vtime;

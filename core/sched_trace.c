@@ -5,7 +5,7 @@
 
 static enum trace_why reason(const struct run_queue *q, const struct sched_entity *e,
                              enum run_state to, bool yield) {
-    uint64_t end = __atomic_load_n(&q->slice_end, __ATOMIC_RELAXED);
+    uint64_t end = load_relaxed(&q->slice_end);
 
     switch (to) {
     case RUN_OFF:

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "core/port.h"
+#include "core/relaxed.h"
 
 struct spinlock {
     union {
@@ -66,7 +67,7 @@ static inline void spin_lock(struct spinlock *lock) {
 
 /* Take `lock` if that needs no wait: true when it is now ours. Acquire on success. */
 static inline bool spin_trylock(struct spinlock *lock) {
-    uint32_t seen = __atomic_load_n(&lock->tickets, __ATOMIC_RELAXED);
+    uint32_t seen = load_relaxed(&lock->tickets);
 
     return spin_free(seen) &&
            __atomic_compare_exchange_n(&lock->tickets, &seen, seen + SPIN_NEXT, false,
@@ -75,14 +76,14 @@ static inline bool spin_trylock(struct spinlock *lock) {
 
 /* Give `lock` back; only by its holder. Release. */
 static inline void spin_unlock(struct spinlock *lock) {
-    uint32_t seen = __atomic_load_n(&lock->tickets, __ATOMIC_RELAXED); /* only we change `owner` */
+    uint32_t seen = load_relaxed(&lock->tickets); /* only we change `owner` */
 
     __atomic_store_n(&lock->owner, (uint16_t)(seen + 1u), __ATOMIC_RELEASE);
 }
 
 /* Does anybody hold `lock`? For assertions only: the answer may be old when it arrives. */
 static inline bool spin_is_locked(const struct spinlock *lock) {
-    uint32_t seen = __atomic_load_n(&lock->tickets, __ATOMIC_RELAXED);
+    uint32_t seen = load_relaxed(&lock->tickets);
 
     return !spin_free(seen);
 }

@@ -3,6 +3,7 @@
 #include "hyp/vcpu.h"
 
 #include "core/port.h"
+#include "core/relaxed.h"
 #include "hyp/arch.h"
 #include "hyp/console.h"
 #include "hyp/exits.h"
@@ -46,8 +47,8 @@ void vcpu_request_other(struct vcpu *v, uint32_t request) {
      * between.
      */
     atomic_thread_fence(memory_order_seq_cst);
-    if (__atomic_load_n(&v->sched.state, __ATOMIC_RELAXED) == RUN_RUNNING) {
-        unsigned cpu = __atomic_load_n(&v->sched.cpu, __ATOMIC_RELAXED);
+    if (load_relaxed(&v->sched.state) == RUN_RUNNING) {
+        unsigned cpu = load_relaxed(&v->sched.cpu);
         if (cpu != this_pcpu()->index) {
             port_kick_cpu(cpu);
         }
@@ -127,7 +128,7 @@ static void vcpu_enter_pcpu(struct pcpu *p, struct vcpu *v) {
         }
         *last = v;
     }
-    if (atomic_load(&v->requests) != 0) {
+    if (atomic_load_explicit(&v->requests, memory_order_relaxed) != 0) {
         atomic_fetch_and(&v->requests, REQUEST_STOP | REQUEST_PAUSE);
     }
     arch_vcpu_load(v, p->loaded == v);
@@ -195,7 +196,7 @@ static struct sched_entity *wait_for_work(struct pcpu *p) {
  */
 static struct vcpu *vcpu_leave(struct pcpu *p, struct vcpu *v, struct sched_entity *e,
                                enum verdict verdict) {
-    bool blocked = __atomic_load_n(&v->sched.state, __ATOMIC_RELAXED) == RUN_BLOCKED;
+    bool blocked = load_relaxed(&v->sched.state) == RUN_BLOCKED;
     bool keep = e == NULL && verdict == BLOCK;
 
     exit_left(p, v);
@@ -215,38 +216,41 @@ static struct vcpu *vcpu_leave(struct pcpu *p, struct vcpu *v, struct sched_enti
     return v;
 }
 
+/* Whom a pCPU goes on with, and what becomes of it. Returned in two registers. */
+struct turn {
+    struct vcpu *v;
+    enum verdict verdict;
+};
+
 /*
  * Somebody else may run here; out of line, as it is rare. Returns whom to go on with, loaded if it
- * has a guest to run; *verdict says what becomes of it otherwise. Flat: one function for all of it
- * saves and restores registers once.
+ * has a guest to run, and what becomes of it otherwise. Flat: one function for all of it saves and
+ * restores registers once.
  */
-__attribute__((noinline, flatten)) static struct vcpu *vcpu_switch(struct pcpu *p, struct vcpu *v,
-                                                          enum verdict *verdict) {
+__attribute__((noinline, flatten)) static struct turn vcpu_switch(struct pcpu *p, struct vcpu *v,
+                                                                  enum verdict verdict) {
+    struct turn turn = {v, RESUME};
     struct sched_entity *e;
 
-    if (*verdict == POWER_DOWN) {
+    if (verdict == POWER_DOWN) {
         exit_last(p, v, port_clock());
         vcpu_quiesce(v, false); /* it may begin anew at once, with other registers */
         p->loaded = NULL;
     }
-    e = sched_pick(p->index, &v->sched, state_after(*verdict));
-    if (*verdict == YIELD) { /* then somebody runs */
+    e = sched_pick(p->index, &v->sched, state_after(verdict));
+    if (verdict == YIELD) { /* then somebody runs */
         trace_vcpu(TRACE_YIELD, v, e->id);
     }
-    if (e == &v->sched) {
-        if (*verdict ==
-            BLOCK) { /* called off: arch_vcpu_pending took its interrupts off the hardware */
-            vcpu_request(v, REQUEST_IRQ);
-        }
-    } else {
-        v = vcpu_leave(p, v, e, *verdict);
+    if (e != &v->sched) {
+        turn.v = vcpu_leave(p, v, e, verdict);
+    } else if (verdict == BLOCK) {
+        vcpu_request(v, REQUEST_IRQ); /* called off: arch_vcpu_pending took its interrupts off */
     }
-    *verdict = RESUME;
-    if (vcpu_ready(v, verdict) && !v->on_pcpu) {
-        vcpu_enter_pcpu(p, v);
+    if (vcpu_ready(turn.v, &turn.verdict) && !turn.v->on_pcpu) {
+        vcpu_enter_pcpu(p, turn.v);
     }
     timer_program(sched_slice_end(p->index));
-    return v;
+    return turn;
 }
 
 /* What others asked of the running vCPU. */
@@ -285,7 +289,10 @@ __attribute__((noinline)) static struct vcpu *next_of_all(struct pcpu *p, struct
         if (verdict == BLOCK && !must_block(v)) {
             verdict = RESUME;
         } else if ((verdict != RESUME || sched_need_pick(p->index)) && !arch_vcpu_serror(v)) {
-            v = vcpu_switch(p, v, &verdict);
+            struct turn turn = vcpu_switch(p, v, verdict);
+
+            v = turn.v;
+            verdict = turn.verdict;
             /* Its turn has just begun: if somebody wants this pCPU all the same, an interrupt is
              * pending and takes us out again at once. */
             if (verdict == RESUME &&

@@ -16,13 +16,14 @@ static void allow(struct arch_pcpu *p, bool on) {
 
 void fp_switch_in(struct arch_vcpu *a) {
     struct arch_pcpu *p = &this_pcpu()->arch;
+    bool on = a->fp_turns != 0;
 
-    a->fp_here = a->fp_turns != 0;
-    if (a->fp_here != p->fp_on) {
-        allow(p, a->fp_here);
+    if (on != p->fp_on) {
+        allow(p, on);
     }
-    if (a->fp_here) {
+    if (on) {
         a->fp_turns--;
+        a->fp_here = true;
         fp_load(&a->fp);
     }
 }

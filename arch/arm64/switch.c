@@ -88,12 +88,14 @@ bool pauth_enable(struct vcpu *v) {
 
 void arch_vcpu_load(struct vcpu *v, bool registers_present) {
     if (!registers_present) {
+        uint64_t hcr = v->arch.hcr;
+
         write_sysreg(VTTBR_EL2, v->vm->arch.vttbr);
-        write_sysreg(HCR_EL2, v->arch.hcr);
+        write_sysreg(HCR_EL2, hcr);
         write_sysreg(VMPIDR_EL2, v->arch.mpidr);
         load_registers(&v->arch);
-        if ((v->arch.hcr & HCR_TERR) != 0) { /* FEAT_RAS: guests see none, but they have a DISR_EL1,
-                                              * which can't be trapped: it is VDISR_EL2 */
+        if ((hcr & HCR_TERR) != 0) { /* FEAT_RAS: guests see none, but they have a DISR_EL1,
+                                      * which can't be trapped: it is VDISR_EL2 */
             write_sysreg(S3_4_C12_C1_1, 0);
         }
     }
@@ -130,6 +132,7 @@ void arch_vcpu_reset(struct vcpu *v, uint64_t pc, uint64_t arg) {
     a->pstate = PSTATE_RESET;
     a->el1.sctlr = SCTLR_EL1_RESET;
     a->hcr = el2_hcr_guest() & ~HCR_PAUTH;
+    a->fp_here = false; /* it may have ended without being saved */
     a->cleaned = 0;
     a->vtimer = (struct guest_timer){0, 0};
     guest_ptimer_reset(v);

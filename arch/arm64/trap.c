@@ -120,9 +120,13 @@ static enum verdict trap_sysreg(struct vcpu *v, uint64_t esr) {
     }
 }
 
-/* A coprocessor access of an AArch32 program: nothing of the kind is emulated. */
-static enum verdict trap_aarch32(struct vcpu *v, uint64_t esr) {
+/* The first FP instruction of a turn, or a coprocessor access of an AArch32 program: nothing of that
+ * kind is emulated. */
+static enum verdict trap_coprocessor(struct vcpu *v, uint64_t esr) {
     exit_reason(v, EXIT_OTHER);
+    if (esr_class(esr) == EC_FP && fp_enable(&v->arch)) {
+        return RESUME; /* whatever its condition */
+    }
     if (condition_failed(v, esr)) {
         skip_instruction(v, esr);
         return RESUME;
@@ -162,17 +166,14 @@ struct vcpu *trap_sync(struct vcpu *v, uint64_t now) {
         exit_reason(v, EXIT_OTHER);
         verdict = pauth_enable(v) ? RESUME : undefined(v, esr);
         break;
-    case EC_FP: /* an AArch32 program's too, whatever its condition */
-        exit_reason(v, EXIT_OTHER);
-        verdict = fp_enable(&v->arch) ? RESUME : undefined(v, esr);
-        break;
     case EC_CP15_32:
     case EC_CP15_64:
     case EC_CP14_32:
     case EC_CP14_LS:
     case EC_CP14_64:
     case EC_CP10:
-        verdict = trap_aarch32(v, esr);
+    case EC_FP:
+        verdict = trap_coprocessor(v, esr);
         break;
     default:
         exit_reason(v, EXIT_OTHER);

@@ -142,9 +142,9 @@ static void check_off(const struct vcpu *v) {
     if (v->power != VCPU_OFF || v->sched.state != RUN_OFF || v->sched.on_cpu) {
         return;
     }
-    if (v->on_pcpu || v->timer.cpu != -1) {
-        fake_fault("vm %u vcpu %u: off, but on_pcpu is %d and its timer in queue %d", v->vm->index,
-                   v->index, v->on_pcpu, v->timer.cpu);
+    if (v->on_pcpu || v->timer.queue != NULL) {
+        fake_fault("vm %u vcpu %u: off, but on_pcpu is %d and its timer set: %d", v->vm->index,
+                   v->index, v->on_pcpu, v->timer.queue != NULL);
     }
     for (unsigned i = 0; i < pcpu_count; i++) {
         if (pcpus[i]->current == v) {
@@ -232,7 +232,6 @@ enum fake_end fake_run(const struct fake_setup *what) {
     engine_reset(what);
     pcpu_count = what->cpus;
     sched_init(pcpu_count, slice);
-    timer_init_cpus(pcpu_count);
     vms = boot_alloc(what->vms * sizeof(struct vm *));
     for (unsigned i = 0; i < pcpu_count; i++) {
         struct pcpu *p = boot_alloc(sizeof(*p));
@@ -243,6 +242,7 @@ enum fake_end fake_run(const struct fake_setup *what) {
         pcpus[i] = p;
         engine_start_cpu(p, cpu_main);
     }
+    timer_init_cpus(pcpu_count);
     fake_this = pcpus[0];
     for (unsigned i = 0; i < what->vms; i++) {
         create_vm(i);

@@ -271,7 +271,7 @@ void arch_vm_reset(struct vm *vm) {
         if (vm->vcpus[i]->on_pcpu) {
             fake_fault("vm %u: reset while vcpu %u is on a pCPU", vm->index, i);
         }
-        if (i != 0 && vm->vcpus[i]->timer.cpu != -1) { /* vCPU 0 is at work here */
+        if (i != 0 && vm->vcpus[i]->timer.queue != NULL) { /* vCPU 0 is at work here */
             fake_fault("vm %u: reset while a timer of vcpu %u is set", vm->index, i);
         }
         atomic_store(&a->posted, 0);

@@ -59,7 +59,7 @@ struct vcpu {
     struct timer timer; /* wakes it for its own timers while the hardware can't */
     bool on_pcpu;       /* interrupts and timers are in a pCPU too; changed by that pCPU only */
     struct exit_counter *exit; /* of the exit that it is in, in exits[] */
-    uint64_t exit_away;        /* how much longer than its pCPU's that exit is (hyp/exits.h) */
+    uint64_t exit_since;       /* when that began, while it is on no pCPU (hyp/exits.h) */
     struct exit_counter exits[EXIT_REASONS + 1]; /* the last: not an exit but a start */
     uint64_t sibling_flushes;                    /* entries that had to flush what a sibling left */
     uint64_t sibling_skips;                      /* entries on which that was provably needless */

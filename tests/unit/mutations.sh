@@ -52,9 +52,9 @@ mutation "registers always taken for present" test_hyp_random nothing_is_lost \
 mutation "registers never saved" test_hyp_random nothing_is_lost \
 	hyp/vcpu.c '/arch_vcpu_save(v);/d'
 mutation "registers of the last life at CPU_ON" test_hyp_power on_off_cycles \
-	hyp/vcpu.c '/static struct vcpu \*vcpu_switch/,/^}/{/p->loaded = NULL;/d}'
+	hyp/vcpu.c '/static struct turn vcpu_switch/,/^}/{/p->loaded = NULL;/d}'
 mutation "CPU_OFF leaves the interrupts in the pCPU" test_hyp_life ends_at_any_moment \
-	hyp/vcpu.c '/static struct vcpu \*vcpu_switch/,/^}/{/vcpu_quiesce(v, false);/d}'
+	hyp/vcpu.c '/static struct turn vcpu_switch/,/^}/{/vcpu_quiesce(v, false);/d}'
 mutation "kept registers are not saved when another comes" test_hyp_random nothing_is_lost \
 	hyp/vcpu.c 's/if (keep && e != &v->sched)/if (false)/'
 
@@ -68,7 +68,7 @@ mutation "no timer for one that blocks" test_hyp_time parked_timer_is_exact_on_a
 mutation "no software timer for one that runs" test_hyp_time software_timer_is_set_at_each_entry \
 	hyp/vcpu.c '/^static void vcpu_enter_pcpu/,/^}/{/timer_set(/d}'
 mutation "timer not taken out of another pCPU's queue (hangs)" test_hyp_random nothing_is_lost \
-	hyp/timer.c 's/if (cpu != -1) {/if (cpu == (int)here) {/'
+	hyp/timer.c 's/if (q != NULL) {/if (q == here) {/'
 mutation "timer of an ended vCPU left queued" test_hyp_life ends_at_any_moment \
 	hyp/vcpu.c 's/timer_set(&v->timer, blocked ? .*/if (blocked) timer_set(\&v->timer, arch_vcpu_deadline(v, true));/'
 mutation "hardware timer set for slices only" test_hyp_time parked_timer_is_exact_on_a_free_cpu \
@@ -76,7 +76,7 @@ mutation "hardware timer set for slices only" test_hyp_time parked_timer_is_exac
 mutation "hardware timer not set at the first entry" test_hyp_time first_guest_is_preempted_too \
 	hyp/vcpu.c '/^struct vcpu \*vcpu_first/,/^}/{/timer_program(/d}'
 mutation "hardware timer not set at a switch" test_hyp_time parked_timer_wakes \
-	hyp/vcpu.c '/static struct vcpu \*vcpu_switch/,/^}/{/timer_program(/d}'
+	hyp/vcpu.c '/static struct turn vcpu_switch/,/^}/{/timer_program(/d}'
 mutation "hardware timer not set when one comes to wait" test_hyp_power started_though_the_caller_stays \
 	hyp/vcpu.c '/^static enum verdict take_requests/,/^}/{/timer_program(/d}'
 mutation "no request when a timer fires" test_hyp_time software_timer_interrupts_its_own_guest \
@@ -97,7 +97,7 @@ mutation "wakes forgotten after the look" test_hyp_random token_is_never_lost \
 	hyp/vcpu.c '/^static bool must_block/,/^}/{/sched_block_prepare(/d
 		s/return \(.*\);/bool none = \1; sched_block_prepare(\&v->sched); return none;/}'
 mutation "a block that ignores a wake" test_hyp_random token_is_never_lost \
-	core/sched.c 's/} else if (__atomic_load_n(&prev->wake_pending, __ATOMIC_RELAXED)) {/} else if (false) {/'
+	core/sched.c 's/} else if (load_relaxed(&prev->wake_pending)) {/} else if (false) {/'
 mutation "a wake that forgets the running" test_hyp_random token_is_never_lost \
 	core/sched.c '/__atomic_store_n(&e->wake_pending, true, __ATOMIC_RELEASE);/d'
 mutation "a request that wakes nobody" test_hyp_random token_is_never_lost \
@@ -105,7 +105,7 @@ mutation "a request that wakes nobody" test_hyp_random token_is_never_lost \
 mutation "a request that kicks nobody" test_hyp_time interrupts_reach_running_waiting_blocked_and_off \
 	hyp/vcpu.c '/^void vcpu_request_other(/,/^}/s/port_kick_cpu(cpu);/;/'
 mutation "a block called off leaves the interrupts out" test_hyp_random token_is_never_lost \
-	hyp/vcpu.c '/called off/,/}/{/vcpu_request(v, REQUEST_IRQ);/d}'
+	hyp/vcpu.c '/called off/d'
 mutation "an idle pCPU still counts as its last vCPU's" test_hyp_time parked_timer_is_exact_on_a_free_cpu \
 	hyp/vcpu.c '/^static struct sched_entity \*wait_for_work/,/^}/{/p->current = NULL;/d}'
 
@@ -115,7 +115,7 @@ mutation "a vCPU that left stays on its pCPU" test_hyp_time timer_follows_its_vc
 mutation "a vCPU is released before it is saved" test_hyp_random nothing_is_lost \
 	hyp/vcpu.c 's/arch_vcpu_save(v);/sched_released(\&v->sched); arch_vcpu_save(v);/'
 mutation "a running vCPU may be taken" test_hyp_random nothing_is_lost \
-	core/sched.c 's/__atomic_store_n(&next->on_cpu, true, __ATOMIC_RELAXED);/;/'
+	core/sched.c 's/store_relaxed(&next->on_cpu, true);/;/'
 mutation "affinity ignored when stealing" test_hyp_random nothing_is_lost \
 	core/sched.c '/^\(RARE \)\?static struct sched_entity \*steal/,/^}/s/cpu_set_has(&e->allowed, cpu)/true/'
 

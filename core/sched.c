@@ -36,6 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/idle_set.h"
 #include "core/port.h"
 #include "core/relaxed.h"
 #include "core/sched_queue.h"
@@ -44,60 +45,27 @@
 #define LAG_SLICES   4u  /* how far behind a vtime may be when it meets another queue */
 #define TURN_PARTS   16u /* a turn lasts at least this part of a slice, whoever wakes up */
 #define YIELD_SLICES 2u  /* who is further behind than this can't give up the CPU by a yield */
-#define NO_CPU       UINT32_MAX
-#define SET_WORDS    (CPU_SET_MAX / 64)
 
-static struct run_queue queue_memory[SCHED_MAX_CPUS];
-/* Through a pointer that compilers can't see through: they would compute each address anew. */
-static struct run_queue *queues;
+static struct run_queue queues[SCHED_MAX_CPUS];
 
 static struct {
-    _Alignas(128) uint64_t idle[SET_WORDS]; /* atomic: pCPUs that found nothing to run */
+    struct idle_set idle; /* pCPUs that found nothing to run */
     _Alignas(128) unsigned cpus;
     uint64_t slice;
-    uint64_t online[SET_WORDS]; /* atomic */
+    uint64_t online[CPU_SET_MAX / 64]; /* atomic */
 } sched;
+
+/* Compilers, if they saw what array that is, would compute the address of each field anew. */
+static inline struct run_queue *queue_of(unsigned cpu) {
+    struct run_queue *q = queues;
+
+    __asm__("" : "+r"(q));
+    return q + cpu;
+}
 
 /* How far vtimes may lie apart between two entities: the lighter one moves in larger steps. */
 static uint64_t slices_for(unsigned slices, uint32_t weight, uint32_t other) {
     return scaled(slices * sched.slice, weight < other ? weight : other);
-}
-
-/* --- the idle set --- */
-
-static bool any_idle(void) {
-    return (__atomic_load_n(&sched.idle[0], __ATOMIC_SEQ_CST) |
-            __atomic_load_n(&sched.idle[1], __ATOMIC_SEQ_CST)) != 0;
-}
-
-static void idle_add(unsigned cpu) {
-    __atomic_fetch_or(&sched.idle[cpu / 64], 1ull << (cpu % 64), __ATOMIC_SEQ_CST);
-}
-
-/* Takes `cpu` out of the idle set; whether it was in there. The caller must kick it if so. */
-static bool idle_claim(unsigned cpu) {
-    uint64_t bit = 1ull << (cpu % 64);
-    uint64_t *word = &sched.idle[cpu / 64];
-
-    return (__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit) != 0 &&
-           (__atomic_fetch_and(word, ~bit, __ATOMIC_SEQ_CST) & bit) != 0;
-}
-
-/* Claims the idle pCPU with the lowest number out of `allowed`, or returns NO_CPU. */
-RARE static unsigned idle_claim_any(const struct cpu_set *allowed) {
-    for (unsigned word = 0; word < SET_WORDS; word++) {
-        uint64_t bits;
-
-        while ((bits = __atomic_load_n(&sched.idle[word], __ATOMIC_SEQ_CST) &
-                       allowed->bits[word]) != 0) {
-            unsigned cpu = word * 64 + (unsigned)__builtin_ctzll(bits);
-
-            if (idle_claim(cpu)) {
-                return cpu;
-            }
-        }
-    }
-    return NO_CPU;
 }
 
 /*
@@ -106,7 +74,7 @@ RARE static unsigned idle_claim_any(const struct cpu_set *allowed) {
  */
 static struct run_queue *lock_queue_of(struct sched_entity *e) {
     for (;;) {
-        struct run_queue *q = &queues[__atomic_load_n(&e->cpu, __ATOMIC_ACQUIRE)];
+        struct run_queue *q = queue_of(__atomic_load_n(&e->cpu, __ATOMIC_ACQUIRE));
 
         spin_lock(&q->lock);
         if (__atomic_load_n(&e->cpu, __ATOMIC_ACQUIRE) == q->cpu) {
@@ -154,7 +122,7 @@ static void announce(struct run_queue *q, const struct sched_entity *e, uint64_t
     const struct sched_entity *cur = q->cur;
 
     if (cur == NULL) {
-        idle_claim(q->cpu);
+        idle_claim(&sched.idle, q->cpu);
         pick_by(q, 0);
     } else if (before(e->vtime + e->slice_vtime / 4, cur->vtime)) {
         uint64_t least = q->turn + sched.slice / TURN_PARTS;
@@ -170,11 +138,11 @@ static void announce(struct run_queue *q, const struct sched_entity *e, uint64_t
 /* Makes an idle pCPU that may run the waiting `e` look for it. */
 RARE static void offer(const struct sched_entity *e) {
     if (!__atomic_load_n(&e->on_cpu, __ATOMIC_SEQ_CST)) {
-        unsigned cpu = idle_claim_any(&e->allowed);
+        unsigned cpu = idle_claim_any(&sched.idle, &e->allowed);
 
-        if (cpu != NO_CPU) {
-            __atomic_store_n(&queues[cpu].offered, true, __ATOMIC_RELEASE);
-            __atomic_store_n(&queues[cpu].slice_end, 0, __ATOMIC_RELEASE);
+        if (cpu != IDLE_NONE) {
+            __atomic_store_n(&queue_of(cpu)->offered, true, __ATOMIC_RELEASE);
+            __atomic_store_n(&queue_of(cpu)->slice_end, 0, __ATOMIC_RELEASE);
             port_kick_cpu(cpu);
         }
     }
@@ -182,9 +150,10 @@ RARE static void offer(const struct sched_entity *e) {
 
 /* The same for all in a queue, whose lock is taken here if there is anything to do. */
 static void offer_queue(struct run_queue *q) {
-    if (__atomic_load_n(&q->waiting, __ATOMIC_SEQ_CST) != 0 && any_idle()) {
+    if (__atomic_load_n(&q->waiting, __ATOMIC_SEQ_CST) != 0 && idle_any(&sched.idle)) {
         spin_lock(&q->lock);
-        for (const struct sched_entity *e = q->head; e != NULL && any_idle(); e = e->next) {
+        for (const struct sched_entity *e = q->head; e != NULL && idle_any(&sched.idle);
+             e = e->next) {
             offer(e);
         }
         spin_unlock(&q->lock);
@@ -197,7 +166,7 @@ static void offer_queue(struct run_queue *q) {
  */
 RARE static void offer_all(void) {
     for (unsigned cpu = 0; cpu < sched.cpus; cpu++) {
-        offer_queue(&queues[cpu]);
+        offer_queue(queue_of(cpu));
     }
 }
 
@@ -228,7 +197,7 @@ static struct run_queue *furthest_ahead(const struct run_queue *q, const struct 
     uint64_t best_low = 0;
 
     for (unsigned cpu = 0; cpu < sched.cpus; cpu++) {
-        struct run_queue *other = &queues[cpu];
+        struct run_queue *other = queue_of(cpu);
         uint32_t weight;
         uint64_t low;
 
@@ -291,7 +260,7 @@ RARE static bool send_away(struct run_queue *q, struct sched_entity *e,
 static struct sched_entity *steal(unsigned cpu) {
     for (unsigned step = 1; step < sched.cpus; step++) {
         unsigned victim = cpu + step < sched.cpus ? cpu + step : cpu + step - sched.cpus;
-        struct run_queue *q = &queues[victim];
+        struct run_queue *q = queue_of(victim);
         struct sched_entity *e;
 
         if (__atomic_load_n(&q->waiting, __ATOMIC_SEQ_CST) == 0) {
@@ -354,14 +323,15 @@ static struct sched_entity *choose(struct run_queue *q, struct sched_entity *sta
 /* `next`, who is not in the list, runs on q from now on. */
 static void start(struct run_queue *q, struct sched_entity *next, uint64_t now) {
     if (next->state != RUN_RUNNING) { /* NOLINT(*.NullDereference): a stolen one is the head */
-        set_state(q, next, RUN_RUNNING, now);
+        begin_running(q, next, now);
     }
     store_relaxed(&next->wake_pending, false);
     if (!load_relaxed(&next->on_cpu)) {
-        if (next->switches++ != 0 && next->last_cpu != q->cpu) {
-            next->migrations++;
+        if (next->last_cpu != q->cpu) {
+            next->migrations += next->switches != 0;
+            next->last_cpu = q->cpu;
         }
-        next->last_cpu = q->cpu;
+        next->switches++;
         store_relaxed(&next->on_cpu, true);
     }
     q->cur = next;
@@ -381,14 +351,14 @@ RARE static bool look_elsewhere(struct run_queue *q) {
     publish(q, NULL);
     store_relaxed(&q->slice_end, UINT64_MAX);
     store_relaxed(&q->offered, false);
-    idle_add(q->cpu);
+    idle_add(&sched.idle, q->cpu);
     spin_unlock(&q->lock);
 
     e = steal(q->cpu);
     if (e == NULL) {
         return false;
     }
-    idle_claim(q->cpu);
+    idle_claim(&sched.idle, q->cpu);
     spin_lock(&q->lock);
     add_moved(q, e, LAG_SLICES * e->slice_vtime);
     raise_floor(q, q->head->vtime); /* not always e: somebody may have come in meanwhile */
@@ -398,7 +368,7 @@ RARE static bool look_elsewhere(struct run_queue *q) {
 
 struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
                                 enum run_state prev_state) {
-    struct run_queue *q = &queues[cpu];
+    struct run_queue *q = queue_of(cpu);
     struct sched_entity *stay = NULL;
     struct sched_entity *next;
     bool yield = false;
@@ -430,8 +400,10 @@ struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
         if (stay != NULL) {
             enter_state(q, stay, RUN_RUNNABLE, yield);
             list_insert(q, stay);
+            list_changed(q, q->waiting);
+        } else {
+            __atomic_store_n(&q->waiting, q->waiting - 1, __ATOMIC_SEQ_CST);
         }
-        list_changed(q, stay != NULL ? q->waiting : q->waiting - 1);
     }
     start(q, next, now);
     spin_unlock(&q->lock);
@@ -443,7 +415,7 @@ struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
 }
 
 void sched_released(struct sched_entity *prev) {
-    struct run_queue *q = &queues[load_relaxed(&prev->cpu)];
+    struct run_queue *q = queue_of(load_relaxed(&prev->cpu));
 
     __atomic_store_n(&prev->on_cpu, false, __ATOMIC_SEQ_CST);
     offer_queue(q);
@@ -460,8 +432,8 @@ RARE static unsigned find_home(const struct sched_entity *e) {
         uint64_t online = __atomic_load_n(&sched.online[cpu / 64], __ATOMIC_ACQUIRE);
 
         if (cpu_set_has(&e->allowed, cpu) && (online >> (cpu % 64) & 1u) != 0) {
-            uint32_t load =
-                load_relaxed(&queues[cpu].waiting) + (load_relaxed(&queues[cpu].seen_weight) != 0);
+            uint32_t load = load_relaxed(&queue_of(cpu)->waiting) +
+                            (load_relaxed(&queue_of(cpu)->seen_weight) != 0);
 
             if (load < best_load) {
                 best_load = load;
@@ -479,17 +451,18 @@ static unsigned choose_cpu(const struct run_queue *q, const struct sched_entity 
     if (__atomic_load_n(&e->on_cpu, __ATOMIC_SEQ_CST)) {
         return cpu; /* its registers are still there: nobody else could run it */
     }
-    if (any_idle()) {
-        unsigned idle = idle_claim(cpu) ? cpu : idle_claim_any(&e->allowed);
+    if (idle_any_hint(&sched.idle)) {
+        unsigned idle =
+            idle_claim(&sched.idle, cpu) ? cpu : idle_claim_any(&sched.idle, &e->allowed);
 
-        if (idle != NO_CPU) {
+        if (idle != IDLE_NONE) {
             return idle;
         }
     }
     return e->switches != 0 ? cpu : find_home(e);
 }
 
-void sched_wake(struct sched_entity *e) {
+__attribute__((flatten)) void sched_wake(struct sched_entity *e) {
     struct run_queue *q = lock_queue_of(e);
     uint64_t now = port_clock();
     uint64_t credit = e->slice_vtime; /* the most that a sleep may save up */
@@ -505,13 +478,13 @@ void sched_wake(struct sched_entity *e) {
     cpu = choose_cpu(q, e);
     set_state(q, e, RUN_RUNNABLE, now);
     refresh(q, now);
-    if (before(e->vtime, q->floor - credit)) {
-        e->vtime = q->floor - credit;
-    }
     if (cpu != q->cpu) { /* from here on it is RUNNABLE: nobody else touches it */
+        if (before(e->vtime, q->floor - credit)) {
+            e->vtime = q->floor - credit;
+        }
         __atomic_store_n(&e->cpu, (uint16_t)cpu, __ATOMIC_RELEASE);
         spin_unlock(&q->lock);
-        q = &queues[cpu];
+        q = queue_of(cpu);
         spin_lock(&q->lock);
         now = port_clock();
         refresh(q, now);
@@ -521,7 +494,7 @@ void sched_wake(struct sched_entity *e) {
     }
     add_moved(q, e, credit);
     announce(q, e, now);
-    if (q->cur != NULL && any_idle()) {
+    if (q->cur != NULL && idle_any(&sched.idle)) {
         offer(e);
     }
     spin_unlock(&q->lock);
@@ -535,7 +508,7 @@ void sched_block_prepare(struct sched_entity *e) {
 /* --- the rest --- */
 
 uint64_t sched_slice_end(unsigned cpu) {
-    return __atomic_load_n(&queues[cpu].slice_end, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&queue_of(cpu)->slice_end, __ATOMIC_ACQUIRE);
 }
 
 bool sched_need_pick(unsigned cpu) {
@@ -569,15 +542,14 @@ uint64_t sched_times(struct sched_entity *e, uint64_t times[RUN_STATES]) {
 }
 
 void sched_init(unsigned cpus, uint64_t slice) {
-    queues = queue_memory;
     sched.cpus = cpus;
     sched.slice = slice;
-    for (unsigned word = 0; word < SET_WORDS; word++) {
-        sched.idle[word] = 0;
+    for (unsigned word = 0; word < CPU_SET_MAX / 64; word++) {
+        sched.idle.bits[word] = 0;
         sched.online[word] = 0;
     }
     for (unsigned cpu = 0; cpu < cpus; cpu++) {
-        struct run_queue *q = &queues[cpu];
+        struct run_queue *q = queue_of(cpu);
         *q = (struct run_queue){.cpu = (uint16_t)cpu, .slice_end = UINT64_MAX};
         publish(q, q->cur);
     }

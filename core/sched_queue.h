@@ -70,12 +70,17 @@ static inline void list_remove(struct run_queue *q, struct sched_entity *e) {
     *(e->next != NULL ? &e->next->prev : &q->tail) = e->prev;
 }
 
-/* Takes the first one out. Then list_changed() is due. */
+/* Takes the first one out. list_changed() is due only for the length. */
 static inline void list_remove_head(struct run_queue *q) {
     struct sched_entity *next = q->head->next;
 
     q->head = next;
-    *(next != NULL ? &next->prev : &q->tail) = NULL;
+    if (next != NULL) {
+        next->prev = NULL;
+        store_relaxed(&q->seen_head, next->vtime);
+    } else {
+        q->tail = NULL;
+    }
 }
 
 /* Records that `e`, of q, is in state `to` from e->since on. While a trace is taken. */
@@ -105,6 +110,18 @@ static inline void set_state(const struct run_queue *q, struct sched_entity *e,
         e->longest_wait = spent;
     }
     enter_state(q, e, state, false);
+}
+
+/* A RUNNABLE one gets the pCPU: set_state() without questions. */
+static inline void begin_running(const struct run_queue *q, struct sched_entity *e, uint64_t now) {
+    uint64_t spent = now > e->since ? now - e->since : 0;
+
+    e->times[RUN_RUNNABLE] += spent;
+    e->since += spent;
+    if (spent > e->longest_wait) {
+        e->longest_wait = spent;
+    }
+    enter_state(q, e, RUN_RUNNING, false);
 }
 
 /* Charges a RUNNING entity for what it ran up to now: its RUNNING state begins anew. */

@@ -84,28 +84,26 @@ static bool load_vm(struct vcpu *v) {
     return false;
 }
 
-/*
- * Whether a vCPU that got this pCPU has a guest to run; starts it when that is due. If not,
- * `otherwise` says what becomes of it.
- */
-__attribute__((noinline)) static bool make_ready(struct vcpu *v, enum verdict *otherwise) {
+/* vcpu_ready() where it is not plain. */
+__attribute__((noinline)) static enum verdict make_ready(struct vcpu *v) {
     if (v->index == 0 && atomic_load(&v->vm->state) == VM_LOADING && !load_vm(v)) {
-        *otherwise = atomic_load(&v->vm->state) == VM_LOADING ? YIELD : POWER_DOWN;
-        return false;
+        return atomic_load(&v->vm->state) == VM_LOADING ? YIELD : POWER_DOWN;
     }
     if (atomic_load(&v->power) != VCPU_PAUSED && !vm_vcpu_started(v)) {
-        *otherwise = POWER_DOWN; /* woken although it is off, or its VM was stopped meanwhile */
-        return false;
+        return POWER_DOWN; /* woken although it is off, or its VM was stopped meanwhile */
     }
     if (atomic_load(&v->power) == VCPU_PAUSED) {
-        *otherwise = PAUSE; /* something woke it: it looks what when it goes on */
-        return false;
+        return PAUSE; /* something woke it: it looks what when it goes on */
     }
-    return true;
+    return RESUME;
 }
 
-static inline bool vcpu_ready(struct vcpu *v, enum verdict *otherwise) {
-    return atomic_load(&v->power) == VCPU_ON || make_ready(v, otherwise);
+/*
+ * RESUME if a vCPU that got this pCPU has a guest to run; starts it when that is due. If not, what
+ * becomes of it.
+ */
+static inline enum verdict vcpu_ready(struct vcpu *v) {
+    return atomic_load(&v->power) == VCPU_ON ? RESUME : make_ready(v);
 }
 
 /*
@@ -191,24 +189,32 @@ static struct sched_entity *wait_for_work(struct pcpu *p) {
 }
 
 /*
- * Another one than `v` is to run here, or nobody (`e` is NULL). While nobody does, the registers of
- * one that waits are left where they are: it often is the next, and then they need not move at all.
+ * Nobody is to run here, `v` no longer. Its registers, if it waits, are left where they are until
+ * another comes: it often is the next, and then they need not move at all.
  */
-static struct vcpu *vcpu_leave(struct pcpu *p, struct vcpu *v, struct sched_entity *e,
-                               enum verdict verdict) {
-    bool blocked = load_relaxed(&v->sched.state) == RUN_BLOCKED;
-    bool keep = e == NULL && verdict == BLOCK;
+__attribute__((noinline)) static struct sched_entity *vcpu_idle(struct pcpu *p, struct vcpu *v,
+                                                                bool keep) {
+    struct sched_entity *e;
 
-    exit_left(p, v);
-    vcpu_quiesce(v, blocked);
     if (!keep) {
         vcpu_release(p, v);
     }
-    if (e == NULL) {
-        e = wait_for_work(p);
-        if (keep && e != &v->sched) {
-            vcpu_release(p, v);
-        }
+    e = wait_for_work(p);
+    if (keep && e != &v->sched) {
+        vcpu_release(p, v);
+    }
+    return e;
+}
+
+/* Another one than `v` is to run here, or nobody (`e` is NULL). Whoever it is then. */
+static struct vcpu *vcpu_leave(struct pcpu *p, struct vcpu *v, struct sched_entity *e,
+                               enum verdict verdict) {
+    exit_left(p, v);
+    vcpu_quiesce(v, load_relaxed(&v->sched.state) == RUN_BLOCKED);
+    if (e != NULL) {
+        vcpu_release(p, v);
+    } else {
+        e = vcpu_idle(p, v, verdict == BLOCK);
     }
     v = vcpu_of_entity(e);
     exit_resumed(p, v);
@@ -246,7 +252,8 @@ __attribute__((noinline, flatten)) static struct turn vcpu_switch(struct pcpu *p
     } else if (verdict == BLOCK) {
         vcpu_request(v, REQUEST_IRQ); /* called off: arch_vcpu_pending took its interrupts off */
     }
-    if (vcpu_ready(turn.v, &turn.verdict) && !turn.v->on_pcpu) {
+    turn.verdict = vcpu_ready(turn.v);
+    if (turn.verdict == RESUME && !turn.v->on_pcpu) {
         vcpu_enter_pcpu(p, turn.v);
     }
     timer_program(sched_slice_end(p->index));
@@ -340,13 +347,14 @@ struct vcpu *vcpu_next_handled(struct pcpu *p, struct vcpu *v, enum verdict verd
 struct vcpu *vcpu_first(void) {
     struct pcpu *p = this_pcpu();
     struct vcpu *v;
-    enum verdict verdict = RESUME;
+    enum verdict verdict;
 
     p->online_at = p->hyp_since = port_clock();
     v = vcpu_of_entity(wait_for_work(p));
     exit_resumed(p, v);
     p->current = v;
-    if (vcpu_ready(v, &verdict)) {
+    verdict = vcpu_ready(v);
+    if (verdict == RESUME) {
         vcpu_enter_pcpu(p, v);
     }
     timer_program(sched_slice_end(p->index)); /* no kick need have come before: see vcpu_switch */

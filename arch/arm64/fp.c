@@ -16,15 +16,16 @@ static void allow(struct arch_pcpu *p, bool on) {
 
 void fp_switch_in(struct arch_vcpu *a) {
     struct arch_pcpu *p = &this_pcpu()->arch;
-    bool on = a->fp_turns != 0;
 
-    if (on != p->fp_on) {
-        allow(p, on);
-    }
-    if (on) {
+    if (a->fp_turns != 0) {
         a->fp_turns--;
         a->fp_here = true;
+        if (!p->fp_on) {
+            allow(p, true);
+        }
         fp_load(&a->fp);
+    } else if (p->fp_on) {
+        allow(p, false);
     }
 }
 

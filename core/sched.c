@@ -502,7 +502,9 @@ __attribute__((flatten)) void sched_wake(struct sched_entity *e) {
 
 void sched_block_prepare(struct sched_entity *e) {
     /* Acquire: if this takes away a wake, then what led to that wake is visible after it. */
-    (void)__atomic_exchange_n(&e->wake_pending, false, __ATOMIC_ACQUIRE);
+    if (load_relaxed(&e->wake_pending)) { /* an exchange of false for false would order nothing */
+        (void)__atomic_exchange_n(&e->wake_pending, false, __ATOMIC_ACQUIRE);
+    }
 }
 
 /* --- the rest --- */

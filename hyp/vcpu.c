@@ -222,46 +222,8 @@ static struct vcpu *vcpu_leave(struct pcpu *p, struct vcpu *v, struct sched_enti
     return v;
 }
 
-/* Whom a pCPU goes on with, and what becomes of it. Returned in two registers. */
-struct turn {
-    struct vcpu *v;
-    enum verdict verdict;
-};
-
-/*
- * Somebody else may run here; out of line, as it is rare. Returns whom to go on with, loaded if it
- * has a guest to run, and what becomes of it otherwise. Flat: one function for all of it saves and
- * restores registers once.
- */
-__attribute__((noinline, flatten)) static struct turn vcpu_switch(struct pcpu *p, struct vcpu *v,
-                                                                  enum verdict verdict) {
-    struct turn turn = {v, RESUME};
-    struct sched_entity *e;
-
-    if (verdict == POWER_DOWN) {
-        exit_last(p, v, port_clock());
-        vcpu_quiesce(v, false); /* it may begin anew at once, with other registers */
-        p->loaded = NULL;
-    }
-    e = sched_pick(p->index, &v->sched, state_after(verdict));
-    if (verdict == YIELD) { /* then somebody runs */
-        trace_vcpu(TRACE_YIELD, v, e->id);
-    }
-    if (e != &v->sched) {
-        turn.v = vcpu_leave(p, v, e, verdict);
-    } else if (verdict == BLOCK) {
-        vcpu_request(v, REQUEST_IRQ); /* called off: arch_vcpu_pending took its interrupts off */
-    }
-    turn.verdict = vcpu_ready(turn.v);
-    if (turn.verdict == RESUME && !turn.v->on_pcpu) {
-        vcpu_enter_pcpu(p, turn.v);
-    }
-    timer_program(sched_slice_end(p->index));
-    return turn;
-}
-
 /* What others asked of the running vCPU. */
-static enum verdict take_requests(struct vcpu *v, enum verdict verdict) {
+__attribute__((noinline)) static enum verdict take_requests(struct vcpu *v, enum verdict verdict) {
     uint32_t requests = atomic_exchange(&v->requests, 0);
 
     if ((requests & REQUEST_STOP) != 0) {
@@ -286,28 +248,63 @@ static bool must_block(struct vcpu *v) {
     return atomic_load(&v->requests) == 0 && !arch_vcpu_pending(v);
 }
 
+/*
+ * Somebody else than `v` may run here: p->current, loaded if it has a guest to run. Returns what
+ * becomes of it otherwise.
+ */
+static enum verdict vcpu_switch(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
+    enum verdict otherwise;
+    struct sched_entity *e;
+
+    if (verdict == POWER_DOWN) {
+        exit_last(p, v, port_clock());
+        vcpu_quiesce(v, false); /* it may begin anew at once, with other registers */
+        p->loaded = NULL;
+    }
+    e = sched_pick(p->index, &v->sched, state_after(verdict));
+    if (verdict == YIELD) { /* then somebody runs */
+        trace_vcpu(TRACE_YIELD, v, e->id);
+    }
+    if (e != &v->sched) {
+        v = vcpu_leave(p, v, e, verdict);
+    } else if (verdict == BLOCK) {
+        vcpu_request(v, REQUEST_IRQ); /* called off: arch_vcpu_pending took its interrupts off */
+    }
+    otherwise = vcpu_ready(v);
+    if (otherwise == RESUME && !v->on_pcpu) {
+        vcpu_enter_pcpu(p, v);
+    }
+    timer_program(sched_slice_end(p->index));
+    return otherwise;
+}
+
+/*
+ * One step of vcpu_next(): p->current is whom to go on with, the result what else becomes of it.
+ * Flat: one function for all of it saves and restores registers once.
+ */
+__attribute__((noinline, flatten)) static enum verdict next_step(struct pcpu *p, struct vcpu *v,
+                                                                 enum verdict verdict) {
+    if (atomic_load_explicit(&v->requests, memory_order_acquire) != 0 && v->on_pcpu) {
+        verdict = take_requests(v, verdict);
+    }
+    if (verdict == BLOCK && !must_block(v)) {
+        return RESUME;
+    }
+    if ((verdict != RESUME || sched_need_pick(p->index)) && !arch_vcpu_serror(v)) {
+        return vcpu_switch(p, v, verdict);
+    }
+    return verdict;
+}
+
 /* vcpu_next() for all cases; `v` need not have come from its guest. */
 __attribute__((noinline)) static struct vcpu *next_of_all(struct pcpu *p, struct vcpu *v,
                                                           enum verdict verdict) {
     for (;;) {
-        if (atomic_load_explicit(&v->requests, memory_order_acquire) != 0 && v->on_pcpu) {
-            verdict = take_requests(v, verdict);
-        }
-        if (verdict == BLOCK && !must_block(v)) {
-            verdict = RESUME;
-        } else if ((verdict != RESUME || sched_need_pick(p->index)) && !arch_vcpu_serror(v)) {
-            struct turn turn = vcpu_switch(p, v, verdict);
-
-            v = turn.v;
-            verdict = turn.verdict;
-            /* Its turn has just begun: if somebody wants this pCPU all the same, an interrupt is
-             * pending and takes us out again at once. */
-            if (verdict == RESUME &&
-                atomic_load_explicit(&v->requests, memory_order_acquire) == 0) {
-                exit_end_switched(p, v, port_clock());
-                return v;
-            }
-        } else if (atomic_load_explicit(&v->requests, memory_order_acquire) == 0) {
+        verdict = next_step(p, v, verdict);
+        v = p->current;
+        /* If its turn has just begun and somebody wants this pCPU all the same, an interrupt is
+         * pending and takes us out again at once. */
+        if (verdict == RESUME && atomic_load_explicit(&v->requests, memory_order_acquire) == 0) {
             exit_end_switched(p, v, port_clock());
             return v;
         }

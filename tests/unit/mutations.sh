@@ -52,9 +52,9 @@ mutation "registers always taken for present" test_hyp_random nothing_is_lost \
 mutation "registers never saved" test_hyp_random nothing_is_lost \
 	hyp/vcpu.c '/arch_vcpu_save(v);/d'
 mutation "registers of the last life at CPU_ON" test_hyp_power on_off_cycles \
-	hyp/vcpu.c '/static struct turn vcpu_switch/,/^}/{/p->loaded = NULL;/d}'
+	hyp/vcpu.c '/static enum verdict vcpu_switch/,/^}/{/p->loaded = NULL;/d}'
 mutation "CPU_OFF leaves the interrupts in the pCPU" test_hyp_life ends_at_any_moment \
-	hyp/vcpu.c '/static struct turn vcpu_switch/,/^}/{/vcpu_quiesce(v, false);/d}'
+	hyp/vcpu.c '/static enum verdict vcpu_switch/,/^}/{/vcpu_quiesce(v, false);/d}'
 mutation "kept registers are not saved when another comes" test_hyp_random nothing_is_lost \
 	hyp/vcpu.c 's/if (keep && e != &v->sched)/if (false)/'
 
@@ -76,9 +76,9 @@ mutation "hardware timer set for slices only" test_hyp_time parked_timer_is_exac
 mutation "hardware timer not set at the first entry" test_hyp_time first_guest_is_preempted_too \
 	hyp/vcpu.c '/^struct vcpu \*vcpu_first/,/^}/{/timer_program(/d}'
 mutation "hardware timer not set at a switch" test_hyp_time parked_timer_wakes \
-	hyp/vcpu.c '/static struct turn vcpu_switch/,/^}/{/timer_program(/d}'
+	hyp/vcpu.c '/static enum verdict vcpu_switch/,/^}/{/timer_program(/d}'
 mutation "hardware timer not set when one comes to wait" test_hyp_power started_though_the_caller_stays \
-	hyp/vcpu.c '/^static enum verdict take_requests/,/^}/{/timer_program(/d}'
+	hyp/vcpu.c '/static enum verdict take_requests/,/^}/{/timer_program(/d}'
 mutation "no request when a timer fires" test_hyp_time software_timer_interrupts_its_own_guest \
 	hyp/vcpu.c 's/vcpu_request_and_wake(v, REQUEST_TIMER)/sched_wake(\&v->sched)/'
 

@@ -178,5 +178,4 @@ bool debug_write(struct vcpu *v, uint16_t key, uint64_t value) {
 void debug_reset(struct vcpu *v) {
     v->arch.debug = (struct debug_state){.oslsr = OSLSR_OSLK};
     v->arch.el1.mdscr = 0;
-    v->arch.el1.mdccint = 0;
 }

@@ -18,8 +18,8 @@ struct pcpu {
     struct vcpu **last_vcpu; /* per VM: its vCPU that ran here last, NULL when none did */
     struct timer_queue *timers; /* its software timers */
     uint64_t armed;             /* what the hardware timer is set to, ticks */
-    uint64_t hyp_since;         /* since when it is in the hypervisor, ticks; 0: it is not */
     uint64_t exit_since; /* when the exit began that the vCPU here is in, wherever that was */
+    uint64_t hyp_since;  /* since when it is in the hypervisor, ticks; 0: it is not */
     uint64_t hyp_time;   /* ticks in the hypervisor before that */
     uint64_t idle_since; /* the same for waiting until there is something to do */
     uint64_t idle_time;

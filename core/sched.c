@@ -25,10 +25,9 @@
  * the lead has to grow anew, a slice of it, so that moves are rare; queues that advance equally
  * fast move nobody; a pCPU where nobody waits does nothing of this.
  *
- * No waiting entity is overlooked by an idle pCPU: who queues an entity looks at the idle set
- * afterwards; who goes idle joins the idle set and looks at the queues afterwards; all four
- * accesses are sequentially consistent, so at least one of the two sees the other. Whoever kicks an
- * idle pCPU takes it out of the set first, so that two do not wake the same one.
+ * No waiting entity is overlooked by an idle pCPU: who queues one looks at the idle set afterwards;
+ * who goes idle joins it and looks at the queues afterwards; all four accesses are sequentially
+ * consistent, so at least one sees the other. Whoever kicks an idle pCPU takes it out of the set.
  */
 #include "core/sched.h"
 
@@ -99,10 +98,8 @@ RARE static unsigned idle_claim_any(const struct cpu_set *allowed) {
     return NO_CPU;
 }
 
-/*
- * Takes the lock of the queue that the entity belongs to, which may change until we have it.
- * Acquire and release on `cpu`: who moves an entity has one lock at a time.
- */
+/* Takes the lock of the queue that the entity belongs to, which may change until we have it.
+ * Acquire and release on `cpu`: who moves an entity has one lock at a time. */
 static struct run_queue *lock_queue_of(struct sched_entity *e) {
     for (;;) {
         struct run_queue *q = &queues[__atomic_load_n(&e->cpu, __ATOMIC_ACQUIRE)];
@@ -154,6 +151,9 @@ static void announce(struct run_queue *q, const struct sched_entity *e, uint64_t
 
     if (cur == NULL) {
         idle_claim(q->cpu);
+        if (q->waiting > 1) { /* it can take one of them only */
+            __atomic_store_n(&q->offered, true, __ATOMIC_RELAXED);
+        }
         pick_by(q, 0);
     } else if (before(e->vtime + e->slice_vtime / 4, cur->vtime)) {
         uint64_t least = q->turn + sched.slice / TURN_PARTS;

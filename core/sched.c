@@ -25,10 +25,9 @@
  * the lead has to grow anew, a slice of it, so that moves are rare; queues that advance equally
  * fast move nobody; a pCPU where nobody waits does nothing of this.
  *
- * No waiting entity is overlooked by an idle pCPU: who queues an entity looks at the idle set
- * afterwards; who goes idle joins the idle set and looks at the queues afterwards; all four
- * accesses are sequentially consistent, so at least one of the two sees the other. Whoever kicks an
- * idle pCPU takes it out of the set first, so that two do not wake the same one.
+ * No waiting entity is overlooked by an idle pCPU: who queues one looks at the idle set afterwards;
+ * who goes idle joins it and looks at the queues afterwards; all four accesses are sequentially
+ * consistent, so at least one sees the other. Whoever kicks an idle pCPU takes it out of the set.
  */
 #include "core/sched.h"
 
@@ -123,6 +122,9 @@ static void announce(struct run_queue *q, const struct sched_entity *e, uint64_t
 
     if (cur == NULL) {
         idle_claim(&sched.idle, q->cpu);
+        if (q->waiting > 1) { /* it can take one of them only */
+            store_relaxed(&q->offered, true);
+        }
         pick_by(q, 0);
     } else if (before(e->vtime + e->slice_vtime / 4, cur->vtime)) {
         uint64_t least = q->turn + sched.slice / TURN_PARTS;

@@ -30,7 +30,7 @@ struct run_queue {
     uint64_t seen_vtime, seen_since; /* atomic hints: vtime of cur, and when it had that */
     uint64_t seen_head;              /* atomic hint: vtime of head, if somebody waits */
     uint16_t cpu;                    /* its own number */
-    bool offered; /* atomic: it was kicked, while idle, to take an entity from another queue */
+    bool offered; /* atomic: it was kicked, while idle, and somebody may wait whom it leaves */
 };
 
 /* Whether vtime `a` is smaller than `b`, while they are less than 2^63 apart. */

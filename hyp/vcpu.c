@@ -39,27 +39,46 @@ void vcpu_init(struct vcpu *v, struct vm *vm, unsigned index) {
     arch_vcpu_init(v);
 }
 
-void vcpu_request_other(struct vcpu *v, uint32_t request) {
+/* Leaves `request`, kicks the pCPU where `v` runs, and returns the state that `v` was seen in. */
+static inline enum run_state leave_request(struct vcpu *v, uint32_t request) {
+    enum run_state state;
+
     atomic_fetch_or(&v->requests, request);
     /*
-     * Either we see that it runs, or it sees the request before it enters its guest: both sides
-     * write first and look then, with a full barrier (here) or the scheduler's lock (there) in
-     * between.
+     * Either we see that it runs, or it sees the request before it enters its guest or has come to
+     * wait: both sides write first and look then, with a full barrier (here, and in vcpu_switch) or
+     * the scheduler's lock (there) in between.
      */
     atomic_thread_fence(memory_order_seq_cst);
-    if (load_relaxed(&v->sched.state) == RUN_RUNNING) {
+    state = (enum run_state)load_relaxed(&v->sched.state);
+    if (state == RUN_RUNNING) {
         unsigned cpu = load_relaxed(&v->sched.cpu);
         if (cpu != this_pcpu()->index) {
             port_kick_cpu(cpu);
         }
     }
+    return state;
 }
 
+void vcpu_request_other(struct vcpu *v, uint32_t request) {
+    (void)leave_request(v, request);
+}
+
+/*
+ * One that runs or is about to needs no wake, and so no lock of its queue: it looks before it
+ * enters its guest, and once more when it has come to wait.
+ */
 void vcpu_wake_other(struct vcpu *v, uint32_t request) {
-    vcpu_request_other(v, request);
-    if (atomic_load(&v->power) != VCPU_OFF) {
+    enum run_state state = leave_request(v, request);
+
+    if ((state == RUN_BLOCKED || state == RUN_OFF) && atomic_load(&v->power) != VCPU_OFF) {
         sched_wake(&v->sched);
     }
+}
+
+void vcpu_request_off(struct vcpu *v, uint32_t request) {
+    (void)leave_request(v, request);
+    sched_wake(&v->sched);
 }
 
 void vcpu_timer_update(struct vcpu *v, bool blocked) {
@@ -241,10 +260,8 @@ __attribute__((noinline)) static enum verdict take_requests(struct vcpu *v, enum
     return verdict;
 }
 
-/* Whether `v` must really wait. Forgets old wakes first, so that none that comes from now on is
- * lost. */
+/* Whether `v` must really wait. What others ask for from now on is found after sched_pick(). */
 static bool must_block(struct vcpu *v) {
-    sched_block_prepare(&v->sched);
     return atomic_load(&v->requests) == 0 && !arch_vcpu_pending(v);
 }
 
@@ -265,10 +282,20 @@ static enum verdict vcpu_switch(struct pcpu *p, struct vcpu *v, enum verdict ver
     if (verdict == YIELD) { /* then somebody runs */
         trace_vcpu(TRACE_YIELD, v, e->id);
     }
+    if (verdict == BLOCK) {
+        if (e == &v->sched) {
+            /* called off: arch_vcpu_pending took its interrupts off the hardware */
+            vcpu_request(v, REQUEST_IRQ);
+        } else {
+            /* Who saw that it still ran has woken nobody: see leave_request(). */
+            atomic_thread_fence(memory_order_seq_cst);
+            if (atomic_load_explicit(&v->requests, memory_order_relaxed) != 0) {
+                sched_wake(&v->sched);
+            }
+        }
+    }
     if (e != &v->sched) {
         v = vcpu_leave(p, v, e, verdict);
-    } else if (verdict == BLOCK) {
-        vcpu_request(v, REQUEST_IRQ); /* called off: arch_vcpu_pending took its interrupts off */
     }
     otherwise = vcpu_ready(v);
     if (otherwise == RESUME && !v->on_pcpu) {

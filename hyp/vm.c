@@ -199,7 +199,7 @@ void vm_stop(struct vm *vm, enum vm_end reason) {
             if (atomic_load(&v->power) >= VCPU_ON) {
                 atomic_store(&v->power, VCPU_ON);
                 vm->alive++;
-                vcpu_request_and_wake(v, REQUEST_STOP);
+                vcpu_request_off(v, REQUEST_STOP);
             } else {
                 atomic_store(&v->power, VCPU_OFF);
             }
@@ -237,7 +237,7 @@ bool vm_pause(struct vm *vm) {
             struct vcpu *v = vm->vcpus[i];
             if (atomic_load(&v->power) == VCPU_ON) {
                 atomic_store(&v->power, VCPU_PAUSED);
-                vcpu_request_and_wake(v, REQUEST_PAUSE);
+                vcpu_request_off(v, REQUEST_PAUSE);
             }
         }
         vm->paused_at = port_clock();

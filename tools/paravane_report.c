@@ -23,6 +23,7 @@ struct vm_lines {
     char *kernel; /* version; NULL: not seen */
     struct vcpu_counts *vcpus;
     size_t n_vcpus;
+    size_t announced;    /* vCPUs, at boot; their counters come when the VM ends */
     uint64_t *hackbench; /* us */
     size_t n_hackbench;
 };
@@ -132,7 +133,11 @@ static void read_vm_event(struct report *r, const char *text) {
     }
     struct vm_lines *vm =
         vm_named(r, text, n); /* at boot each is named, in the order of the description */
-    if (strcmp(event, "off") == 0) {
+    char *rest;
+    unsigned long vcpus = strtoul(event, &rest, 10);
+    if (after(rest, " vCPUs") != NULL && vcpus <= CONFIG_VCPUS_MAX) {
+        vm->announced = vcpus;
+    } else if (strcmp(event, "off") == 0) {
         vm->end = "off";
     } else if (strcmp(event, "reset") == 0) {
         vm->end = "?";
@@ -268,7 +273,11 @@ static size_t vcpus_of(const struct vm_lines *vm) {
     for (size_t i = 0; i < vm->n_vcpus; i++) {
         n += vm->vcpus[i].seen;
     }
-    return n;
+    return n > vm->announced ? n : vm->announced;
+}
+
+static bool counted(const struct vm_lines *vm) {
+    return vm->n_vcpus > 0;
 }
 
 /* "wfi=123 hvc=4", the reasons in the order of the log; *total gets their sum. */
@@ -304,7 +313,7 @@ static void add_vm_row(struct table *t, const struct report *r, struct vm_lines 
     char *reasons = exits_text(r, vm, &total);
     char *share = must_printf("-");
 
-    if (vcpus > 0 && all_running > 0) {
+    if (counted(vm) && all_running > 0) {
         /* in tenths of a percent; as floating point, for the product may not fit */
         double tenths = (double)running_of(vm) * 1000.0 / (double)all_running;
         unsigned rounded = (unsigned)(tenths + 0.5);
@@ -315,7 +324,7 @@ static void add_vm_row(struct table *t, const struct report *r, struct vm_lines 
                    {must_printf("%s", vm->name),
                     vcpus > 0 ? must_printf("%zu", vcpus) : must_printf("-"),
                     must_printf("%s", vm->end), median_text(vm), share,
-                    vcpus > 0 ? must_printf("%llu", (unsigned long long)total) : must_printf("-"),
+                    counted(vm) ? must_printf("%llu", (unsigned long long)total) : must_printf("-"),
                     reasons}});
 }
 

@@ -366,7 +366,13 @@ void port_kick_cpu(unsigned cpu) {
     if (cpu != p->index) {
         pcpus[cpu]->arch.kicked = true;
     } else if (p->current != NULL) { /* as arm64 does it */
-        atomic_fetch_or(&p->current->requests, REQUEST_SLICE);
+        uint64_t end = sched_slice_end(cpu);
+
+        if (end != 0) {
+            timer_program(end);
+        } else {
+            atomic_fetch_or(&p->current->requests, REQUEST_SLICE);
+        }
     }
 }
 

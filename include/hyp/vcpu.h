@@ -92,6 +92,12 @@ void vcpu_request_other(struct vcpu *v, uint32_t request);
 static inline void vcpu_request_and_wake(struct vcpu *v, uint32_t request);
 void vcpu_wake_other(struct vcpu *v, uint32_t request);
 
+/*
+ * The same for REQUEST_STOP and REQUEST_PAUSE of a vCPU that is not off: reaches also one that is
+ * about to be off, or paused, and looks at no request any more.
+ */
+void vcpu_request_off(struct vcpu *v, uint32_t request);
+
 /* The functions with "other" in their names are for vCPUs that do not run here. One that does looks
  * at its requests before it enters its guest or waits. */
 static inline bool vcpu_request_here(struct vcpu *v, uint32_t request) {

@@ -91,21 +91,24 @@ mutation "idle time is the hypervisor's" test_hyp_counters pcpu_times_add_up \
 	hyp/vcpu.c '/p->hyp_since = until;/d'
 
 # ---- Waking ----
-mutation "old wakes end a wait" test_hyp_time old_wakes_do_not_end_a_wait \
-	hyp/vcpu.c '/^static bool must_block/,/^}/{/sched_block_prepare(/d}'
-mutation "wakes forgotten after the look" test_hyp_random token_is_never_lost \
-	hyp/vcpu.c '/^static bool must_block/,/^}/{/sched_block_prepare(/d
-		s/return \(.*\);/bool none = \1; sched_block_prepare(\&v->sched); return none;/}'
-mutation "a block that ignores a wake" test_hyp_random token_is_never_lost \
+mutation "a block that does not look again" test_hyp_random token_is_never_lost \
+	hyp/vcpu.c '/Who saw that it still ran/,/}/s/sched_wake(&v->sched);/;/'
+mutation "a block that ignores a wake" test_hyp_power on_off_cycles \
 	core/sched.c 's/} else if (load_relaxed(&prev->wake_pending)) {/} else if (false) {/'
-mutation "a wake that forgets the running" test_hyp_random token_is_never_lost \
+mutation "a wake that forgets the running" test_hyp_power on_off_cycles \
 	core/sched.c '/__atomic_store_n(&e->wake_pending, true, __ATOMIC_RELEASE);/d'
 mutation "a request that wakes nobody" test_hyp_random token_is_never_lost \
 	hyp/vcpu.c '/^void vcpu_wake_other/,/^}/s/sched_wake(&v->sched);/;/'
+mutation "a request that wakes who runs" test_hyp_time old_wakes_do_not_end_a_wait \
+	hyp/vcpu.c '/^void vcpu_wake_other/,/^}/s/if (.* && atomic/if (atomic/'
+mutation "a stop that wakes nobody" test_hyp_monitor stop_meets_pause \
+	hyp/vcpu.c '/^void vcpu_request_off/,/^}/{/sched_wake(/d}'
+mutation "a stop that wakes only who waits" test_hyp_monitor stop_meets_pause \
+	hyp/vm.c 's/vcpu_request_off(v, REQUEST_STOP)/vcpu_request_and_wake(v, REQUEST_STOP)/'
 mutation "a request that kicks nobody" test_hyp_time interrupts_reach_running_waiting_blocked_and_off \
-	hyp/vcpu.c '/^void vcpu_request_other(/,/^}/s/port_kick_cpu(cpu);/;/'
+	hyp/vcpu.c '/^static inline enum run_state leave_request/,/^}/s/port_kick_cpu(cpu);/;/'
 mutation "a block called off leaves the interrupts out" test_hyp_random token_is_never_lost \
-	hyp/vcpu.c '/called off/d'
+	hyp/vcpu.c '/called off/,/}/{/vcpu_request(v, REQUEST_IRQ);/d}'
 mutation "an idle pCPU still counts as its last vCPU's" test_hyp_time parked_timer_is_exact_on_a_free_cpu \
 	hyp/vcpu.c '/^static struct sched_entity \*wait_for_work/,/^}/{/p->current = NULL;/d}'
 

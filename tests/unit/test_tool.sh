@@ -421,6 +421,9 @@ ok 'run: a bad description'
 cat >log <<-'END'
 	# run: cpus=2 memory=384M cpu=max mode=deterministic qemu=11.1.3
 	paravane: 2 CPUs
+	paravane: vm a: 2 vCPUs, 128 MiB
+	paravane: vm bravo: 1 vCPUs, 128 MiB
+	paravane: vm hung_1: 4 vCPUs, 128 MiB
 	[a] [    0.000000] Linux version 6.12.9-cloud-arm64 (x@y) gcc
 	[bravo] [    0.000000] Linux version 6.12.9-cloud-arm64 (x@y) gcc
 	[a] GUEST: hackbench 0.300
@@ -447,14 +450,14 @@ t 0 report log && is out <<-'END'
 	VM      vCPUs  end      hackbench s  CPU share  exits  by reason
 	a           2  off            0.200     37.5 %     18  wfi=11 hvc=2 sysreg=5
 	bravo       1  crashed        1.300     62.5 %    100  wfi=100
-	hung_1      -  ?                  -          -      - <
+	hung_1      4  ?                  -          -      - <
 
-	3 VMs, 3 vCPUs on 2 CPUs: overcommit 1.5
+	3 VMs, 7 vCPUs on 2 CPUs: overcommit 3.5
 	run: cpus=2 memory=384M cpu=max mode=deterministic qemu=11.1.3
 	kernel 6.12.9-cloud-arm64: a bravo
 END
 ok 'report'
-sed 's/$/\r/;/# run/d;/stats/d;/hung/d' log >log2 && t 0 report log2 && is out <<-'END'
+sed 's/$/\r/;/# run/d;/stats/d;/hung/d;/vCPUs/d' log >log2 && t 0 report log2 && is out <<-'END'
 	VM     vCPUs  end      hackbench s  CPU share  exits  by reason
 	a          -  off            0.200          -      - <
 	bravo      -  crashed        1.300          -      - <

@@ -254,9 +254,6 @@ __attribute__((noinline)) static enum verdict take_requests(struct vcpu *v, enum
         return PAUSE; /* what else there is waits until it goes on: it looks at all then */
     }
     arch_vcpu_requests(v, requests);
-    if ((requests & (REQUEST_SLICE | REQUEST_TIMER)) != 0) {
-        timer_program(sched_slice_end(this_pcpu()->index));
-    }
     return verdict;
 }
 

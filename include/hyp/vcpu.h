@@ -44,7 +44,7 @@ enum {
     REQUEST_STOP = 1u << 2,     /* its VM ends */
     REQUEST_TIMER = 1u << 3,    /* one of its timers is due: look which */
     REQUEST_PAUSE = 1u << 5,    /* its VM pauses */
-    REQUEST_SLICE = 1u << 4,    /* others came to wait for its pCPU: arm the end of its slice */
+    REQUEST_SLICE = 1u << 4,    /* others came to wait for its pCPU: its slice is over, look */
 };
 
 struct vcpu {

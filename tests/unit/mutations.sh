@@ -78,7 +78,7 @@ mutation "hardware timer not set at the first entry" test_hyp_time first_guest_i
 mutation "hardware timer not set at a switch" test_hyp_time parked_timer_wakes \
 	hyp/vcpu.c '/static enum verdict vcpu_switch/,/^}/{/timer_program(/d}'
 mutation "hardware timer not set when one comes to wait" test_hyp_power started_though_the_caller_stays \
-	hyp/vcpu.c '/static enum verdict take_requests/,/^}/{/timer_program(/d}'
+	arch/fake/engine.c '/^void port_kick_cpu/,/^}/{/timer_program(/d}'
 mutation "no request when a timer fires" test_hyp_time software_timer_interrupts_its_own_guest \
 	hyp/vcpu.c 's/vcpu_request_and_wake(v, REQUEST_TIMER)/sched_wake(\&v->sched)/'
 
@@ -145,7 +145,7 @@ mutation "memory filled while vCPUs are inside" test_hyp_life ends_at_any_moment
 	hyp/vm.c 's/if (!all_released(vm)) {/if (false) {/' \
 	's/bool last = --vm->alive == 0;/bool last = --vm->alive <= 1;/'
 mutation "the end is not told to a sleeper" test_hyp_life sleepers_end_too \
-	hyp/vm.c 's/vcpu_request_and_wake(v, REQUEST_STOP)/vcpu_request(v, REQUEST_STOP)/'
+	hyp/vm.c 's/vcpu_request_off(v, REQUEST_STOP)/vcpu_request(v, REQUEST_STOP)/'
 mutation "CPU_ON survives the end of its VM" test_hyp_life ends_at_any_moment \
 	hyp/vm.c '/^void vm_stop/,/^}/{/atomic_store(&v->power, VCPU_OFF);/d}'
 mutation "the last reason counts" test_hyp_life the_first_reason_counts \

@@ -162,8 +162,13 @@ static bool fail_unknown_key(struct parser *p, struct span key) {
 /* ---- sections ---- */
 
 static void vm_defaults(struct vm_config *vm, struct span name, uint32_t line) {
-    *vm = (struct vm_config){
-        .weight = CONFIG_WEIGHT_DEFAULT, .cpus = cpu_set_all(), .autostart = true, .line = line};
+    *vm = (struct vm_config){.weight = CONFIG_WEIGHT_DEFAULT,
+                             .cpus = cpu_set_all(),
+                             .autostart = true,
+                             .pvtime = true,
+                             .pvlock = true,
+                             .pvsched = true,
+                             .line = line};
     for (size_t i = 0; i < name.n; i++) {
         vm->name[i] = name.p[i];
     }

@@ -21,6 +21,12 @@ static const struct config_key vm_keys[] = {
     {"cpus", KEY_CPUS, false, VM(cpus), 0, CPU_SET_MAX - 1,
      "CPU numbers from 0 to 127 and ranges of them, such as 0-3,6"},
     {"autostart", KEY_YESNO, false, VM(autostart), 0, 1, "yes or no"},
+    {"identity", KEY_CHOICE, false, VM(identity), 0, 1,
+     "paravane or kvm"}, /* enum config_identity */
+    {"pvtime", KEY_YESNO, false, VM(pvtime), 0, 1, "yes or no"},
+    {"pvlock", KEY_YESNO, false, VM(pvlock), 0, 1, "yes or no"},
+    {"pvsched", KEY_YESNO, false, VM(pvsched), 0, 1, "yes or no"},
+    {"flag_blocked", KEY_YESNO, false, VM(flag_blocked), 0, 1, "yes or no"},
 };
 
 static const struct config_key machine_keys[] = {
@@ -109,6 +115,19 @@ static bool read_cpus(struct span s, uint64_t max, struct cpu_set *cpus) {
     return true;
 }
 
+/* The number of the word `s` among those of "a or b or c". */
+static bool read_choice(struct span s, struct span words, uint64_t *number) {
+    for (*number = 0; words.n != 0; ++*number) {
+        struct span word = span_take(&words, ' ');
+
+        if (span_equal(word, s)) {
+            return true;
+        }
+        (void)span_take(&words, ' '); /* "or" */
+    }
+    return false;
+}
+
 bool config_read_value(const struct config_key *key, struct span s, struct config_value *v) {
     v->text = s;
     v->number = s.n;
@@ -136,6 +155,8 @@ bool config_read_value(const struct config_key *key, struct span s, struct confi
     case KEY_YESNO:
         v->number = span_is(s, "yes");
         return v->number == 1 || span_is(s, "no");
+    case KEY_CHOICE:
+        return read_choice(s, span_of(key->expected), &v->number);
     }
     return v->number >= key->min && v->number <= key->max;
 }
@@ -153,6 +174,7 @@ void config_store_value(void *target, const struct config_key *key, const struct
         text[v->text.n] = '\0';
         break;
     case KEY_NUMBER:
+    case KEY_CHOICE:
         *(uint32_t *)field = (uint32_t)v->number;
         break;
     case KEY_SIZE:

@@ -67,11 +67,7 @@ static uint64_t slices_for(unsigned slices, uint32_t weight, uint32_t other) {
     return scaled(slices * sched.slice, weight < other ? weight : other);
 }
 
-/*
- * Takes the lock of the queue that the entity belongs to, which may change until we have it.
- * Acquire and release on `cpu`: who moves an entity has one lock at a time.
- */
-static struct run_queue *lock_queue_of(struct sched_entity *e) {
+struct run_queue *sched_lock_queue_of(struct sched_entity *e) {
     for (;;) {
         struct run_queue *q = queue_of(__atomic_load_n(&e->cpu, __ATOMIC_ACQUIRE));
 
@@ -383,7 +379,7 @@ struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
         if (prev_state == RUN_RUNNABLE) {
             yield = now < load_relaxed(&q->slice_end);
             stay = prev;
-        } else if (load_relaxed(&prev->wake_pending)) {
+        } else if (load_relaxed(&prev->wakes) != 0 && called_off(prev, prev_state)) {
             stay = prev;
         } else {
             enter_state(q, prev, prev_state, false);
@@ -465,7 +461,7 @@ static unsigned choose_cpu(const struct run_queue *q, const struct sched_entity 
 }
 
 __attribute__((flatten)) void sched_wake(struct sched_entity *e) {
-    struct run_queue *q = lock_queue_of(e);
+    struct run_queue *q = sched_lock_queue_of(e);
     uint64_t now = port_clock();
     uint64_t credit = e->slice_vtime; /* the most that a sleep may save up */
     unsigned cpu;
@@ -502,6 +498,19 @@ __attribute__((flatten)) void sched_wake(struct sched_entity *e) {
     spin_unlock(&q->lock);
 }
 
+void sched_kick(struct sched_entity *e) {
+    struct run_queue *q = sched_lock_queue_of(e);
+    bool blocked = e->state == RUN_BLOCKED;
+
+    if (!blocked) {
+        e->kicked = true;
+    }
+    spin_unlock(&q->lock);
+    if (blocked) {
+        sched_wake(e); /* if somebody did meanwhile, its wait is over all the same */
+    }
+}
+
 void sched_block_prepare(struct sched_entity *e) {
     /* Acquire: if this takes away a wake, then what led to that wake is visible after it. */
     if (load_relaxed(&e->wake_pending)) { /* an exchange of false for false would order nothing */
@@ -522,7 +531,7 @@ bool sched_need_pick(unsigned cpu) {
 }
 
 void sched_set_weight(struct sched_entity *e, uint32_t weight) {
-    struct run_queue *q = lock_queue_of(e);
+    struct run_queue *q = sched_lock_queue_of(e);
 
     refresh(q, port_clock()); /* what it ran so far counts by the old one */
     e->weight = weight;
@@ -530,19 +539,6 @@ void sched_set_weight(struct sched_entity *e, uint32_t weight) {
     e->slice_vtime = scaled(sched.slice, weight);
     publish(q, q->cur);
     spin_unlock(&q->lock);
-}
-
-uint64_t sched_times(struct sched_entity *e, uint64_t times[RUN_STATES]) {
-    struct run_queue *q = lock_queue_of(e);
-    uint64_t now = port_clock();
-
-    for (unsigned state = 0; state < RUN_STATES; state++) {
-        times[state] = e->times[state];
-    }
-    now = now > e->since ? now : e->since;
-    times[e->state] += now - e->since;
-    spin_unlock(&q->lock);
-    return now;
 }
 
 void sched_init(unsigned cpus, uint64_t slice) {

@@ -83,20 +83,41 @@ static inline void list_remove_head(struct run_queue *q) {
     }
 }
 
-/* Records that `e`, of q, is in state `to` from e->since on. While a trace is taken. */
-RARE void sched_trace(const struct run_queue *q, const struct sched_entity *e, enum run_state to,
-                      bool yield);
+/*
+ * Takes the lock of the queue that the entity belongs to, which may change until we have it.
+ * Acquire and release on `cpu`: who moves an entity has one lock at a time.
+ */
+struct run_queue *sched_lock_queue_of(struct sched_entity *e);
+
+/* enter_state() for those who want to know of it: the trace, and the guest by its records. */
+__attribute__((noinline)) void sched_watch(const struct run_queue *q, struct sched_entity *e,
+                                           enum run_state to, bool yield);
 
 /*
  * Another state; the time in the present one has been added up to e->since. `yield`: the entity
- * gives the pCPU up though its slice is not over.
+ * gives the pCPU up though its slice is not over. The one place where a guest's records change: so
+ * its flag is 0 before its first instruction here, and set before another runs.
  */
 static inline void enter_state(const struct run_queue *q, struct sched_entity *e,
                                enum run_state state, bool yield) {
-    if (trace_active()) {
-        sched_trace(q, e, state, yield);
+    if (__builtin_expect(watch_word() != 0, false)) {
+        sched_watch(q, e, state, yield);
     }
     e->state = (uint8_t)state;
+}
+
+/*
+ * Whether `e`, which runs and is to be BLOCKED or OFF, goes on instead, as e->wakes is not 0. A
+ * kick ends a block only, and with any block that ends it is over.
+ */
+static inline bool called_off(struct sched_entity *e, enum run_state state) {
+    bool off = load_relaxed(&e->wake_pending);
+
+    if (state == RUN_BLOCKED) {
+        off |= e->kicked;
+        e->kicked = false;
+    }
+    return off;
 }
 
 /* Ends the entity's stay in its present state. */

@@ -14,8 +14,7 @@ static const char *const exit_names[EXIT_REASONS] = {
 };
 
 uint64_t stats_ns(uint64_t ticks) {
-    uint64_t hz = arch_clock_hz();
-    return ticks / hz * 1000000000u + ticks % hz * 1000000000u / hz;
+    return ticks_to_ns(ticks, arch_clock_hz());
 }
 
 uint64_t stats_ticks(uint64_t ns) {

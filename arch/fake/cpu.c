@@ -255,6 +255,10 @@ void arch_vm_init(struct vm *vm) {
     vm->arch.vmid = fake_broken.same_vmid ? 1 : vm->index + 1;
 }
 
+void arch_vm_offer(struct vm *vm) {
+    (void)vm;
+}
+
 void arch_vm_map_ram(struct vm *vm, uint64_t offset, phys_t piece, uint64_t size) {
     (void)size;
     if (offset == 0) {

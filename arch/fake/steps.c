@@ -69,7 +69,7 @@ static inline uint32_t step_sub(_Atomic uint32_t *p, uint32_t value) {
 #define __atomic_fetch_and(p, v, o)  (fake_step(), __atomic_fetch_and(p, v, o))
 
 #include "core/sched.c"
-#include "core/sched_trace.c"
+#include "core/sched_watch.c"
 #include "core/trace.c"
 #include "hyp/vcpu.c"
 #include "hyp/vm.c"

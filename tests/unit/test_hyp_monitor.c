@@ -2,6 +2,7 @@
 /* arch: fake */
 /* link: arch/fake/boot.c arch/fake/cpu.c arch/fake/engine.c arch/fake/fiber.c arch/fake/guest.c */
 /* link: arch/fake/steps.c arch/fake/tlb.c hyp/console.c hyp/pl011.c hyp/print.c hyp/stats.c */
+/* link: core/pvlock.c core/steal.c */
 /* link: hyp/monitor.c hyp/monitor_show.c */
 /* The monitor's line, and what it does to VMs: stop, start, reset, pause, any number of times. */
 #include <stdio.h>

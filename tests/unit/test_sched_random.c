@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* link: core/sched.c core/sched_trace.c core/trace.c */
+/* link: core/sched.c core/sched_watch.c core/trace.c */
 /*
  * The scheduler under random operations in a random order: what must hold, holds after each of
  * them.

@@ -38,7 +38,7 @@ int smccc_features_set(struct smccc_features *f, unsigned bitmap, uint64_t value
     if ((value & ~f->possible[bitmap]) != 0) {
         return -PV_EINVAL;
     }
-    if (f->fixed && value != f->offered[bitmap]) {
+    if (f->fixed) {
         return -PV_EBUSY;
     }
     f->offered[bitmap] = value;

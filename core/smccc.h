@@ -60,7 +60,7 @@ int smccc_features_get(const struct smccc_features *f, unsigned bitmap, uint64_t
 
 /*
  * Offers exactly the bits of `value`: 0; -PV_ENOENT as above; -PV_EINVAL for a bit that can't be
- * offered; -PV_EBUSY once a vCPU of the VM has run, unless nothing would change.
+ * offered; -PV_EBUSY once a vCPU of the VM has run.
  */
 int smccc_features_set(struct smccc_features *f, unsigned bitmap, uint64_t value);
 

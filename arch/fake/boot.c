@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "arch/fake/private.h"
+#include "core/trace.h"
 #include "hyp/arch.h"
 #include "hyp/boot.h"
 #include "hyp/mem.h"
@@ -72,6 +73,7 @@ void fake_free(void) {
     }
     piece_count = 0;
     vm_count = 0;
+    core_watch = 0; /* records that were in use when it ended */
 }
 
 /* ---- Loading: what vm.c expects, in time only ---- */

@@ -127,6 +127,8 @@ _Noreturn void guest_system_off(struct vcpu *v);
 _Noreturn void guest_system_reset(struct vcpu *v);
 _Noreturn void guest_crash(struct vcpu *v);
 void guest_sgi(struct vcpu *v, unsigned target);
+int guest_flag(struct vcpu *v, struct pvsched_record *record); /* PV sched; NULL: release */
+void guest_kick(struct vcpu *v, unsigned target);
 void guest_vtimer(struct vcpu *v, uint64_t ticks); /* from now; UINT64_MAX: off */
 void guest_ptimer(struct vcpu *v, uint64_t ticks);
 

@@ -13,7 +13,7 @@ dir=$(mktemp -d) || exit 2
 trap 'rm -rf "$dir"' EXIT
 CC=${HOSTCC:-gcc}
 flags=(-std=gnu11 -O1 -w -I. -Iinclude -Iarch/fake/include)
-sources=(arch/fake/{boot,cpu,engine,fiber,guest,steps,tlb}.c hyp/{console,monitor,monitor_show,pl011,print,stats}.c)
+sources=(arch/fake/{boot,cpu,engine,fiber,guest,steps,tlb}.c core/{pvlock,steal}.c hyp/{console,monitor,monitor_show,pl011,print,stats}.c)
 limit=60 # seconds that a test may take
 wanted=("$@")
 
@@ -94,7 +94,7 @@ mutation "idle time is the hypervisor's" test_hyp_counters pcpu_times_add_up \
 mutation "a block that does not look again" test_hyp_random token_is_never_lost \
 	hyp/vcpu.c '/Who saw that it still ran/,/}/s/sched_wake(&v->sched);/;/'
 mutation "a block that ignores a wake" test_hyp_power on_off_cycles \
-	core/sched.c 's/} else if (load_relaxed(&prev->wake_pending)) {/} else if (false) {/'
+	core/sched.c 's/} else if (load_relaxed(&prev->wakes) != 0 &&/} else if (false \&\&/'
 mutation "a wake that forgets the running" test_hyp_power on_off_cycles \
 	core/sched.c '/__atomic_store_n(&e->wake_pending, true, __ATOMIC_RELEASE);/d'
 mutation "a request that wakes nobody" test_hyp_random token_is_never_lost \
@@ -121,6 +121,34 @@ mutation "a running vCPU may be taken" test_hyp_random nothing_is_lost \
 	core/sched.c 's/store_relaxed(&next->on_cpu, true);/;/'
 mutation "affinity ignored when stealing" test_hyp_random nothing_is_lost \
 	core/sched.c '/^\(RARE \)\?static struct sched_entity \*steal/,/^}/s/cpu_set_has(&e->allowed, cpu)/true/'
+
+# ---- Records and kicks ----
+mutation "flag not cleared when its vCPU runs" test_hyp_records flags_agree_at_any_moment \
+	core/sched_watch.c 's/if (e->pvlock.record != NULL) {/if (e->pvlock.record != NULL \&\& to != RUN_RUNNING) {/'
+mutation "flag not set when its vCPU is displaced" test_hyp_records flags_agree_at_any_moment \
+	core/sched_watch.c 's/if (e->pvlock.record != NULL) {/if (e->pvlock.record != NULL \&\& to != RUN_RUNNABLE) {/'
+mutation "flag ignores waits" test_hyp_records flags_agree_at_any_moment \
+	core/sched_watch.c 's/to == RUN_BLOCKED);/false);/'
+mutation "flag takes paused for waiting" test_hyp_records paused_ones_do_not_run \
+	core/sched_watch.c 's/to == RUN_BLOCKED);/to == RUN_BLOCKED || to == RUN_OFF);/'
+mutation "flag hook deleted" test_hyp_records flags_agree_at_any_moment \
+	core/sched_queue.h 's/if (__builtin_expect(watch_word() != 0, false)) {/if (false) {/'
+mutation "nobody asks for records" test_hyp_records flags_agree_at_any_moment \
+	core/pvlock.c 's/watch_record(true);/;/'
+mutation "record in use after the VM's end" test_hyp_records nobody_writes_to_old_records \
+	hyp/vm.c '/^void vm_vcpu_stopped/,/^}/{/pvlock_end(/d}'
+mutation "record in use after CPU_OFF" test_hyp_records off_gives_the_record_back \
+	hyp/vm.c '/^void vm_vcpu_off/,/^}/{/pvlock_end(/d}'
+mutation "a kick that is not kept" test_hyp_records kick_is_never_lost \
+	core/sched.c 's/e->kicked = true;/;/'
+mutation "a kick that wakes nobody" test_hyp_records kick_is_never_lost \
+	core/sched.c '/^void sched_kick/,/^}/s/if (blocked) {/if (false) {/'
+mutation "a wait that ignores a kick" test_hyp_records every_interleaving_of_kick_and_wait \
+	core/sched_queue.h 's/off |= e->kicked;/;/'
+mutation "a kick that is kept for ever" test_hyp_records a_kick_ends_one_wait \
+	core/sched.c '/^void sched_kick/,/^}/s/if (!blocked) {/if (true) {/'
+mutation "a pause that forgets a kick" test_hyp_records kick_survives_a_pause \
+	core/sched_queue.h '/^static inline bool called_off/,/^}/s/if (state == RUN_BLOCKED) {/if (true) {/'
 
 # ---- Accounts ----
 mutation "run time not booked" test_hyp_time times_add_up \
@@ -198,7 +226,7 @@ run_one() {
 		return
 	fi
 	case $file in
-	arch/fake/*.c) object=$file ;;
+	arch/fake/*.c | core/pvlock.c | core/steal.c) object=$file ;;
 	*) object=arch/fake/steps.c ;;
 	esac
 	for source in "${sources[@]}"; do
@@ -227,7 +255,7 @@ prepare() {
 	for source in "${sources[@]}"; do
 		compile "$root" "$source" "$dir/objects/${source//\//_}.o" &
 	done
-	for test in test_fake_tlb test_hyp_{counters,life,monitor,power,random,time}; do
+	for test in test_fake_tlb test_hyp_{counters,life,monitor,power,random,records,time}; do
 		compile "$root" "tests/unit/$test.c" "$dir/objects/$test.o" &
 	done
 	wait

@@ -155,6 +155,10 @@ void fake_explore_start(void) {
     explore.steps = explore.next = 0;
 }
 
+void fake_explore_stop(void) {
+    explore.counting = false;
+}
+
 unsigned fake_explore_steps(void) {
     return explore.steps;
 }

@@ -96,10 +96,12 @@ void fake_step(void);
 
 /*
  * Instead of noise: one pCPU at a time, and at the steps `at[0..count)`, counted from the next
- * fake_explore_start() on, another one goes on. fake_explore_steps() says how many were counted.
+ * fake_explore_start() on, another one goes on, until fake_explore_stop(). fake_explore_steps()
+ * says how many were counted.
  */
 void fake_explore(const unsigned *at, unsigned count);
 void fake_explore_start(void);
+void fake_explore_stop(void);
 unsigned fake_explore_steps(void);
 
 /* Hardware faults for tests that must fail. */

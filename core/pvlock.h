@@ -26,13 +26,12 @@ enum pvlock_dialect { PVLOCK_NONE, PVLOCK_PV_LOCK, PVLOCK_PV_SCHED };
 
 /* One vCPU's. */
 struct pvlock {
-    void *record;      /* in use: stored to at each switch; NULL: nothing is */
+    uint32_t *record;  /* in use: stored to at each switch; NULL: nothing is */
     uint64_t *own;     /* the record at `ipa`, NULL while that is not set */
     uint64_t ipa;      /* PVLOCK_IPA, or PVLOCK_IPA_UNSET */
     uint64_t used_ipa; /* guest address of `record` */
-    uint64_t flagged;  /* how often the record became non-zero */
+    uint64_t flagged;  /* how often it was non-zero before its vCPU ran */
     uint8_t dialect;   /* enum pvlock_dialect: whose record `record` is */
-    uint8_t value;     /* what was stored there last */
     bool flag_blocked; /* policy: a vCPU that waits in WFI counts as preempted too */
 };
 
@@ -86,20 +85,15 @@ int64_t pvsched_release(struct pvlock *p);
 void pvlock_end(struct pvlock *p);
 
 /*
- * The vCPU runs from now on; or it does not, as it waits for an interrupt (`blocked`), for a CPU,
- * or because its VM is paused. A record is in use: that of a vCPU that goes off was ended before.
- * By whoever changes the state, with the lock of its run queue.
+ * The vCPU runs from now on; or it does not and is `away`, as it waits for a CPU or its VM is
+ * paused, or waits for an interrupt and the policy says so. A record is in use: that of a vCPU that
+ * goes off was ended before. By whoever changes the state, with the lock of its run queue.
+ *
+ * One store of 32 bits for both dialects: the upper half of PV lock's word is 0 for ever.
  */
-static inline void pvlock_state(struct pvlock *p, bool runs, bool blocked) {
-    uint32_t value = !runs && (!blocked || p->flag_blocked);
-
-    p->flagged += value & ~p->value & 1u;
-    p->value = (uint8_t)value;
-    if (p->dialect == PVLOCK_PV_LOCK) {
-        __atomic_store_n((uint64_t *)p->record, value, __ATOMIC_RELEASE);
-    } else {
-        __atomic_store_n((uint32_t *)p->record, value, __ATOMIC_RELEASE);
-    }
+static inline void pvlock_state(struct pvlock *p, bool runs, bool away) {
+    p->flagged += runs; /* who runs was away just before */
+    __atomic_store_n(p->record, away, __ATOMIC_RELEASE);
 }
 
 #endif

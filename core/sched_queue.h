@@ -89,9 +89,21 @@ static inline void list_remove_head(struct run_queue *q) {
  */
 struct run_queue *sched_lock_queue_of(struct sched_entity *e);
 
-/* enter_state() for those who want to know of it: the trace, and the guest by its records. */
-__attribute__((noinline)) void sched_watch(const struct run_queue *q, struct sched_entity *e,
-                                           enum run_state to, bool yield);
+/* Records that `e`, of q, is in state `to` from e->since on. While a trace is taken. */
+RARE void sched_trace(const struct run_queue *q, const struct sched_entity *e, enum run_state to,
+                      bool yield);
+
+/* Tells the guest, by the records of `e` that are in use, that it is in state `to`. */
+static inline void tell_guest(struct sched_entity *e, enum run_state to) {
+    if (e->pvlock.record != NULL) {
+        bool waits = to == RUN_BLOCKED && !e->pvlock.flag_blocked;
+
+        pvlock_state(&e->pvlock, to == RUN_RUNNING, to != RUN_RUNNING && !waits);
+    }
+    if (to == RUN_RUNNING && e->steal.record != NULL) {
+        steal_update(&e->steal, e->times[RUN_RUNNABLE]);
+    }
+}
 
 /*
  * Another state; the time in the present one has been added up to e->since. `yield`: the entity
@@ -100,8 +112,13 @@ __attribute__((noinline)) void sched_watch(const struct run_queue *q, struct sch
  */
 static inline void enter_state(const struct run_queue *q, struct sched_entity *e,
                                enum run_state state, bool yield) {
-    if (__builtin_expect(watch_word() != 0, false)) {
-        sched_watch(q, e, state, yield);
+    uint32_t watch = watch_word();
+
+    if (__builtin_expect(watch != 0, false)) {
+        if ((watch & WATCH_TRACE) != 0) {
+            sched_trace(q, e, state, yield);
+        }
+        tell_guest(e, state);
     }
     e->state = (uint8_t)state;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What others see of run states: the trace, the guests by their records, and the times. */
+/* What others see of run states: the trace, and the times. */
 #include "core/port.h"
 #include "core/relaxed.h"
 #include "core/sched_queue.h"
@@ -27,17 +27,9 @@ static enum trace_why reason(const struct run_queue *q, const struct sched_entit
     return yield ? TRACE_WHY_YIELD : e->since >= end ? TRACE_WHY_SLICE : TRACE_WHY_GIVE_WAY;
 }
 
-void sched_watch(const struct run_queue *q, struct sched_entity *e, enum run_state to, bool yield) {
-    if (trace_active()) {
-        trace_at(e->since, TRACE_STATE, e->id,
-                 trace_state_arg(e->state, to, reason(q, e, to, yield)));
-    }
-    if (e->pvlock.record != NULL) {
-        pvlock_state(&e->pvlock, to == RUN_RUNNING, to == RUN_BLOCKED);
-    }
-    if (e->steal.record != NULL && to == RUN_RUNNING) {
-        steal_update(&e->steal, e->times[RUN_RUNNABLE]);
-    }
+void sched_trace(const struct run_queue *q, const struct sched_entity *e, enum run_state to,
+                 bool yield) {
+    trace_at(e->since, TRACE_STATE, e->id, trace_state_arg(e->state, to, reason(q, e, to, yield)));
 }
 
 uint64_t sched_times(struct sched_entity *e, uint64_t times[RUN_STATES]) {

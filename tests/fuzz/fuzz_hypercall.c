@@ -17,11 +17,12 @@ static void machine_switch(struct vcpu *v) {
     if (p->record != NULL) {
         uint32_t *flag = p->record;
 
-        must(p->used_ipa % 64 == 0 && (p->record == p->own) == (p->dialect == PVLOCK_PV_LOCK));
-        must(p->record == p->own ||
+        must(p->used_ipa % 64 == 0 &&
+             ((void *)p->record == (void *)p->own) == (p->dialect == PVLOCK_PV_LOCK));
+        must((void *)p->record == (void *)p->own ||
              p->record == vm_ram(&vm, (ipa_t){p->used_ipa}, sizeof(struct pvsched_record)));
         must(*flag == 0);
-        pvlock_state(p, false, false);
+        pvlock_state(p, false, true);
         must(*flag == 1);
         pvlock_state(p, true, false);
     }

@@ -124,15 +124,15 @@ mutation "affinity ignored when stealing" test_hyp_random nothing_is_lost \
 
 # ---- Records and kicks ----
 mutation "flag not cleared when its vCPU runs" test_hyp_records flags_agree_at_any_moment \
-	core/sched_watch.c 's/if (e->pvlock.record != NULL) {/if (e->pvlock.record != NULL \&\& to != RUN_RUNNING) {/'
+	core/sched_queue.h 's/if (e->pvlock.record != NULL) {/if (e->pvlock.record != NULL \&\& to != RUN_RUNNING) {/'
 mutation "flag not set when its vCPU is displaced" test_hyp_records flags_agree_at_any_moment \
-	core/sched_watch.c 's/if (e->pvlock.record != NULL) {/if (e->pvlock.record != NULL \&\& to != RUN_RUNNABLE) {/'
+	core/sched_queue.h 's/if (e->pvlock.record != NULL) {/if (e->pvlock.record != NULL \&\& to != RUN_RUNNABLE) {/'
 mutation "flag ignores waits" test_hyp_records flags_agree_at_any_moment \
-	core/sched_watch.c 's/to == RUN_BLOCKED);/false);/'
+	core/sched_queue.h 's/bool waits = to == RUN_BLOCKED/bool waits = false/'
 mutation "flag takes paused for waiting" test_hyp_records paused_ones_do_not_run \
-	core/sched_watch.c 's/to == RUN_BLOCKED);/to == RUN_BLOCKED || to == RUN_OFF);/'
+	core/sched_queue.h 's/bool waits = to == RUN_BLOCKED/bool waits = (to == RUN_BLOCKED || to == RUN_OFF)/'
 mutation "flag hook deleted" test_hyp_records flags_agree_at_any_moment \
-	core/sched_queue.h 's/if (__builtin_expect(watch_word() != 0, false)) {/if (false) {/'
+	core/sched_queue.h '/^static inline void enter_state/,/^}/{/tell_guest(/d}'
 mutation "nobody asks for records" test_hyp_records flags_agree_at_any_moment \
 	core/pvlock.c 's/watch_record(true);/;/'
 mutation "record in use after the VM's end" test_hyp_records nobody_writes_to_old_records \

@@ -68,7 +68,7 @@ static void use(struct pvlock *p, void *record, uint64_t ipa, enum pvlock_dialec
     p->record = record;
     p->used_ipa = ipa;
     p->dialect = (uint8_t)dialect;
-    pvlock_state(p, true, false);
+    __atomic_store_n(p->record, 0, __ATOMIC_RELEASE);
 }
 
 int64_t pvlock_call(struct pvlock *p, const struct pvlock_vm *vm) {

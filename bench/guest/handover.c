@@ -24,7 +24,7 @@ static inline uint64_t pnow(void) {
     return read_sysreg(cntpct_el0);
 }
 
-static void sleeper(void) {
+__attribute__((noinline)) static void sleeper(void) { /* a name in bench/profile */
     for (unsigned i = 0; i < rounds; i++) {
         write_sysreg(cntv_cval_el0, now() + PAUSE + 37 * i);
         write_sysreg(cntv_ctl_el0, TIMER_ENABLE);

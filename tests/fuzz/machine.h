@@ -230,7 +230,7 @@ struct vcpu *vcpu_next_handled(struct pcpu *p, struct vcpu *v, enum verdict verd
     return v;
 }
 
-struct vcpu *vcpu_next_handled(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
+struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
     return vcpu_next_handled(p, v, verdict);
 }
 

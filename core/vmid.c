@@ -30,7 +30,7 @@ bool vmid_init(struct vmid_space *s, unsigned bits, unsigned cpus) {
     s->numbers = 1u << bits;
     s->cpu_limit = cpus;
     s->cpu_count = s->pinned = 0;
-    s->next = 1;
+    s->next = 0;
     s->generation = 1;
     for (uint32_t i = 0; i < map_words(s); i++) {
         s->taken[i] = s->kept[i] = 0;
@@ -75,7 +75,7 @@ static void roll_over(struct vmid_space *s) {
             renew(s, vm);
         }
     }
-    s->next = 1;
+    s->next = 0;
 }
 
 /* The first free number from s->next on; 0 if there is none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Model of core/vmid.c: three CPUs, 3-bit numbers, and VMs that are entered, left, begin anew and
- * are pinned in any order, for ever. tests/model/run checks it exhaustively, and again with each of
+ * Model of core/vmid.c: two or three CPUs, 3-bit numbers, and VMs that are entered, left, begin anew and
+ * are pinned in any order, for ever. tests/model/run checks all its states, and looks again for each of
  * the faults that are named here (FAULT_...), each of which must be found.
  *
  * Of a generation matters only whether it is the present one. Two that are not count as equal, which

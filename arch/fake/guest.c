@@ -20,6 +20,8 @@ static void check(bool good, const struct vcpu *v, const char *what) {
 static void check_vmid(const struct pcpu *p, const struct vcpu *v) {
     check(p->arch.translates == v->vm, v, "another VM's tables");
     check(p->arch.vmid != 0, v, "number 0");
+    check(fake_broken.same_vmid || p->arch.vmid == (v->vm->vmid.id & VMID_NUMBER), v,
+          "not its VM's number");
     for (unsigned i = 0; i < pcpu_count && !fake_broken.same_vmid; i++) {
         const struct vcpu *other = pcpus[i]->current;
         if (other != NULL && other->on_pcpu && other->arch.run_from != UINT64_MAX) {

@@ -64,8 +64,9 @@ struct vm_config {
 
 /* The [machine] section, or the defaults when there is none. */
 struct machine_config {
-    uint64_t slice_ns; /* 100'000..100'000'000; 0: the hypervisor's default */
-    uint64_t trace;    /* bytes of trace ring for each pCPU, 0 (none)..256 MiB */
+    uint64_t slice_ns;  /* 100'000..100'000'000; 0: the hypervisor's default */
+    uint64_t trace;     /* bytes of trace ring for each pCPU, 0 (none)..256 MiB */
+    uint32_t vmid_bits; /* 4..16; 0: as many as the hardware has */
 };
 
 /* What is wrong, where. `found` and `expected` are printable ASCII, whatever the input was. */

@@ -34,6 +34,7 @@ static const struct config_key machine_keys[] = {
      "a number with suffix us or ms, from 100us to 100ms"},
     {"trace", KEY_SIZE, false, MACHINE(trace), 0, 256u << 20,
      "a number with suffix K, M or G, a multiple of 4K up to 256M"},
+    {"vmid_bits", KEY_NUMBER, false, MACHINE(vmid_bits), 4, 16, "a number from 4 to 16"},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -10,6 +10,7 @@
 #include "hyp/stats.h"
 #include "hyp/trace.h"
 #include "hyp/vm.h"
+#include "hyp/vmids.h"
 
 #define DEFAULT_SLICE_NS 2000000u
 
@@ -90,6 +91,7 @@ _Noreturn void boot_main(void *firmware) {
     console_printf("Paravane, %u CPUs, %lu MiB of memory free", pcpu_count, mem_free() >> 20);
     read_config(&info);
     slice = stats_ticks(machine.slice_ns != 0 ? machine.slice_ns : DEFAULT_SLICE_NS);
+    vmids_init(machine.vmid_bits);
     sched_init(pcpu_count, slice);
     timer_init_cpus(pcpu_count);
     for (unsigned i = 0; i < pcpu_count; i++) {

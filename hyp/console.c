@@ -14,7 +14,7 @@
 #define ROOM_MIN     512u /* a guest is told to wait below this: a longest line still fits */
 #define SECOND_NS    1000000000u
 #define LIMIT_LINES  20u /* of console_printf_limited, a second and VM */
-#define OWN_LINE_MAX 512u
+#define OWN_LINE_MAX 640u
 
 static struct spinlock
     lock; /* guards all below, and all struct console_port but `line`, `used`, `last` */

@@ -208,6 +208,11 @@ enum monitor_step monitor_stats(struct monitor_answer *a) {
         a->item += printed;
         return more_if(printed);
     }
+    if (a->item == pcpu_count) {
+        printed = stats_vmids_line();
+        a->item += printed;
+        return more_if(printed);
+    }
     return console_monitor_line("paravane: stats end clock=%lu", stats_ns(port_clock()))
                ? MONITOR_DONE
                : MONITOR_AGAIN;

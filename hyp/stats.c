@@ -6,6 +6,7 @@
 #include "hyp/console.h"
 #include "hyp/print.h"
 #include "hyp/vm.h"
+#include "hyp/vmids.h"
 
 static const char *const exit_names[EXIT_REASONS] = {
     [EXIT_WFI] = "wfi",       [EXIT_WFE] = "wfe",     [EXIT_HVC] = "hvc", [EXIT_SMC] = "smc",
@@ -69,13 +70,15 @@ struct cpu_times stats_cpu_times(const struct pcpu *p) {
 
 /* ---- Lines ---- */
 
-#define LINE_MAX 480u /* of ours, with a prefix */
+#define LINE_MAX 620u /* of ours, with a prefix */
 
 static void cpu_text(char *text, unsigned i) {
     struct cpu_times t = stats_cpu_times(pcpus[i]);
 
-    print_to(text, LINE_MAX, "stats cpu=%u guest=%lu hypervisor=%lu idle=%lu", i, stats_ns(t.guest),
-             stats_ns(t.hypervisor), stats_ns(t.idle));
+    print_to(text, LINE_MAX,
+             "stats cpu=%u guest=%lu hypervisor=%lu idle=%lu vmid_slow=%lu tlb_flushes=%lu", i,
+             stats_ns(t.guest), stats_ns(t.hypervisor), stats_ns(t.idle), pcpus[i]->vmid.slow,
+             pcpus[i]->vmid.flushes);
 }
 
 static void vcpu_text(char *text, struct vcpu *v) {
@@ -86,10 +89,12 @@ static void vcpu_text(char *text, struct vcpu *v) {
     used = print_to(
         text, LINE_MAX,
         "stats vm=%s vcpu=%u running=%lu runnable=%lu blocked=%lu off=%lu longest_wait=%lu "
-        "switches=%lu migrations=%lu flagged=%lu stolen=%lu exits=",
+        "switches=%lu migrations=%lu flagged=%lu stolen=%lu sibling_flushes=%lu "
+        "sibling_skips=%lu exits=",
         v->vm->config->name, v->index, stats_ns(times[RUN_RUNNING]), stats_ns(times[RUN_RUNNABLE]),
         stats_ns(times[RUN_BLOCKED]), stats_ns(times[RUN_OFF]), stats_ns(v->sched.longest_wait),
-        v->sched.switches, v->sched.migrations, v->sched.pvlock.flagged, stats_stolen_ns(v, times));
+        v->sched.switches, v->sched.migrations, v->sched.pvlock.flagged, stats_stolen_ns(v, times),
+        v->sibling_flushes, v->sibling_skips);
     for (unsigned r = 0; r < EXIT_REASONS; r++) {
         used += print_to(text + used, LINE_MAX - used, "%s%s:%lu", r == 0 ? "" : ",", exit_names[r],
                          v->exits[r].count);
@@ -107,6 +112,18 @@ static void exit_text(char *text, const struct vcpu *v) {
                              stats_ns(c->total), stats_ns(c->max));
         }
     }
+}
+
+static void vmids_text(char *text) {
+    print_to(text, LINE_MAX, "stats vmids numbers=%u rollovers=%lu", vmids.numbers,
+             vmid_rollovers(&vmids));
+}
+
+bool stats_vmids_line(void) {
+    char text[LINE_MAX];
+
+    vmids_text(text);
+    return console_monitor_line("paravane: %s", text);
 }
 
 bool stats_cpu_line(unsigned cpu) {
@@ -136,6 +153,8 @@ void stats_print_cpus(void) {
             console_printf("%s", text);
         }
     }
+    vmids_text(text);
+    console_printf("%s", text);
 }
 
 void stats_print(struct vm *vm) {

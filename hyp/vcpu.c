@@ -10,6 +10,7 @@
 #include "hyp/stats.h"
 #include "hyp/trace.h"
 #include "hyp/vm.h"
+#include "hyp/vmids.h"
 
 static enum run_state state_after(enum verdict verdict) {
     switch (verdict) {
@@ -125,9 +126,29 @@ static inline enum verdict vcpu_ready(struct vcpu *v) {
     return atomic_load(&v->power) == VCPU_ON ? RESUME : make_ready(v);
 }
 
+/* All of all VMs, and so what siblings left behind. */
+__attribute__((noinline, cold)) static void forget_translations(struct pcpu *p) {
+    arch_tlb_flush_cpu();
+    for (unsigned i = 0; i < vm_count; i++) {
+        p->last_vcpu[i] = NULL;
+    }
+}
+
+/* The pCPU translates for `vm` from now on. What it remembers from before goes if numbers were
+ * given to others since. */
+static inline void translate_for(struct pcpu *p, struct vm *vm) {
+    uint32_t vmid = vmid_enter(&vmids, &p->vmid, &vm->vmid);
+
+    arch_vm_translate(vm, vmid & VMID_NUMBER);
+    if ((vmid & VMID_FLUSH) != 0) {
+        forget_translations(p);
+    }
+}
+
 /*
  * Brings `v` onto this pCPU. The order:
- *  1. translations that a sibling left behind, before anything can use them;
+ *  1. under which number it translates, and translations that others left behind under that
+ *     number, or a sibling, before anything can use them;
  *  2. registers, then interrupts and timers (they may find that something is due), for which all
  * that others asked for until now is looked at anyway;
  *  3. its software timer, which may still stand in another pCPU's queue.
@@ -135,13 +156,14 @@ static inline enum verdict vcpu_ready(struct vcpu *v) {
 static void vcpu_enter_pcpu(struct pcpu *p, struct vcpu *v) {
     struct vcpu **last = &p->last_vcpu[v->vm->index];
 
+    translate_for(p, v->vm);
     if (*last != v) {
         if (*last != NULL) {
-            arch_tlb_flush_local(v->vm);
+            arch_tlb_flush_stage1();
             v->sibling_flushes++;
             trace_vcpu(TRACE_FLUSH, v, 0);
         } else {
-            v->sibling_skips++; /* no vCPU of this VM ever ran here */
+            v->sibling_skips++; /* none of this VM's ran here since all was forgotten */
         }
         *last = v;
     }
@@ -199,6 +221,7 @@ static struct sched_entity *wait_for_work(struct pcpu *p) {
     struct sched_entity *e;
 
     p->current = NULL;
+    vmid_leave(&p->vmid);
     while ((e = sched_pick(p->index, NULL, RUN_OFF)) == NULL) {
         timer_program(sched_slice_end(p->index));
         idle(p);

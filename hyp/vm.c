@@ -8,6 +8,7 @@
 #include "hyp/mem.h"
 #include "hyp/stats.h"
 #include "hyp/trace.h"
+#include "hyp/vmids.h"
 
 struct vm **vms;
 unsigned vm_count;
@@ -165,7 +166,7 @@ bool vm_load_step(struct vm *vm) {
         return false;
     }
     arch_vm_reset(vm);
-    arch_tlb_flush_vm(vm); /* what its last life translated: no other place forgets that */
+    vmid_forget(&vmids, &vm->vmid); /* what its last life translated: no other place forgets that */
     vpl011_reset(vm);
     spin_lock(&vm->lock);
     if (vm->stop_wanted != VM_END_NONE) {

@@ -6,6 +6,7 @@
 #include "hyp/console.h"
 #include "hyp/mem.h"
 #include "hyp/vm.h"
+#include "hyp/vmids.h"
 
 #define VALID        1ull
 #define TABLE        3ull
@@ -28,6 +29,10 @@ static bool wide_vmids(void) {
 void stage2_cpu_init(void) {
     uint64_t pa_range = read_sysreg(ID_AA64MMFR0_EL1) & 15u;
 
+    if (vmids.numbers > 1u << arch_vmid_bits()) {
+        panic("CPU %u: found 8-bit VMIDs, CPU 0 has 16 bits: set vmid_bits = 8 in machine.conf",
+              this_pcpu()->index);
+    }
     if (pa_range < 2) {
         panic("CPU %u: found fewer than 40 physical address bits", this_pcpu()->index);
     }
@@ -36,15 +41,12 @@ void stage2_cpu_init(void) {
     isb();
 }
 
-/* One VMID for each VM, from 1: 0 is the hypervisor's. */
-void stage2_init(struct vm *vm) {
-    unsigned vmid = vm->index + 1, limit = wide_vmids() ? 65536 : 256;
+unsigned arch_vmid_bits(void) {
+    return wide_vmids() ? 16 : 8;
+}
 
-    if (vmid >= limit) {
-        panic("vm %s: found %u VMs, expected at most %u (this CPU's VMIDs)", vm->config->name, vmid,
-              limit - 1);
-    }
-    vm->arch.vttbr = (uint64_t)vmid << 48 | (uint64_t)mem_alloc(PAGE_SIZE);
+void stage2_init(struct vm *vm) {
+    vm->arch.stage2 = (uint64_t)mem_alloc(PAGE_SIZE);
 }
 
 static uint64_t *next_level(uint64_t *entry) {
@@ -55,7 +57,7 @@ static uint64_t *next_level(uint64_t *entry) {
 }
 
 void stage2_map_ram(struct vm *vm, ipa_t ipa, phys_t base, uint64_t size) {
-    uint64_t *root = (uint64_t *)(vm->arch.vttbr & ADDRESS_MASK);
+    uint64_t *root = (uint64_t *)(vm->arch.stage2);
     uint64_t at = ipa.v, to = base.v, end = ipa.v + size;
 
     while (at < end) {
@@ -74,7 +76,7 @@ void stage2_map_ram(struct vm *vm, ipa_t ipa, phys_t base, uint64_t size) {
 }
 
 void stage2_map_records(struct vm *vm, ipa_t ipa, phys_t base, uint64_t size) {
-    uint64_t *root = (uint64_t *)(vm->arch.vttbr & ADDRESS_MASK);
+    uint64_t *root = (uint64_t *)(vm->arch.stage2);
 
     for (uint64_t done = 0; done < size; done += PAGE_SIZE) {
         uint64_t at = ipa.v + done;
@@ -85,18 +87,24 @@ void stage2_map_records(struct vm *vm, ipa_t ipa, phys_t base, uint64_t size) {
     __asm__ volatile("dsb ishst" : : : "memory");
 }
 
-void arch_tlb_flush_vm(struct vm *vm) {
-    uint64_t before = read_sysreg(VTTBR_EL2);
-
-    write_sysreg(VTTBR_EL2, vm->arch.vttbr);
-    isb();
-    __asm__ volatile("dsb ishst\n tlbi vmalls12e1is\n dsb ish" : : : "memory");
-    write_sysreg(VTTBR_EL2, before);
-    isb();
+void arch_vm_translate(const struct vm *vm, uint32_t number) {
+    write_sysreg(VTTBR_EL2, vm->arch.stage2 | (uint64_t)number << 48);
 }
 
-void arch_tlb_flush_local(struct vm *vm) {
-    write_sysreg(VTTBR_EL2, vm->arch.vttbr);
-    isb();
+/* CTR_EL0.L1Ip: an instruction cache whose lines are found by VMID forgets with the TLB. */
+static bool icache_has_vmids(void) {
+    return (read_sysreg(CTR_EL0) >> 14 & 3u) < 2;
+}
+
+void arch_tlb_flush_cpu(void) {
+    __asm__ volatile("dsb nshst\n tlbi alle1" : : : "memory");
+    if (icache_has_vmids()) {
+        __asm__ volatile("ic iallu" : : : "memory");
+    }
+    __asm__ volatile("dsb nsh\n isb" : : : "memory");
+}
+
+void arch_tlb_flush_stage1(void) {
+    isb(); /* the instruction takes the VMID from VTTBR_EL2 */
     __asm__ volatile("dsb nshst\n tlbi vmalle1\n dsb nsh\n isb" : : : "memory");
 }

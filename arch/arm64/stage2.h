@@ -10,7 +10,7 @@ struct vm;
 
 #define STAGE2_IPA_BITS 39u
 
-/* A root table for the VM, nothing mapped, and its VMID. Boot pCPU. */
+/* A root table for the VM, nothing mapped. Boot pCPU. */
 void stage2_init(struct vm *vm);
 
 /* Maps RAM: blocks where alignment allows, pages elsewhere. Boot pCPU, before the VM runs. */

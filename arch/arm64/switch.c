@@ -90,7 +90,6 @@ void arch_vcpu_load(struct vcpu *v, bool registers_present) {
     if (!registers_present) {
         uint64_t hcr = v->arch.hcr;
 
-        write_sysreg(VTTBR_EL2, v->vm->arch.vttbr);
         write_sysreg(HCR_EL2, hcr);
         write_sysreg(VMPIDR_EL2, v->arch.mpidr);
         load_registers(&v->arch);

@@ -13,6 +13,7 @@
 #include "hyp/arch.h"
 #include "hyp/boot.h"
 #include "hyp/mem.h"
+#include "hyp/vmids.h"
 
 #define PIECES     1024u
 #define RAM_SIZE   (FAKE_PAGES * PAGE_SIZE)
@@ -246,6 +247,7 @@ enum fake_end fake_run(const struct fake_setup *what) {
     }
     timer_init_cpus(pcpu_count);
     fake_this = pcpus[0];
+    vmids_init(what->vmid_bits);
     for (unsigned i = 0; i < what->vms; i++) {
         create_vm(i);
         vm_count = i + 1;

@@ -21,7 +21,7 @@
 #include "hyp/vm.h"
 
 #define FAKE_CPUS   16u
-#define FAKE_VMS    8u
+#define FAKE_VMS    24u
 #define FAKE_SECOND 1000000u /* ticks; one is a microsecond */
 #define FAKE_SLICE  2000u
 
@@ -49,7 +49,8 @@ struct fake_setup {
     uint64_t slice; /* 0: FAKE_SLICE */
     uint64_t limit; /* ticks that the run may take; 0: 10 s */
     uint64_t seed;
-    unsigned noise; /* one in so many steps is disturbed; 0: none */
+    unsigned vmid_bits; /* 0: 16 */
+    unsigned noise;     /* one in so many steps is disturbed; 0: none */
     unsigned vms;
     struct fake_vm vm[FAKE_VMS];
 };
@@ -113,7 +114,7 @@ extern struct fake_broken fake_broken;
 
 /* How often a translation came out of a TLB that the tables did not make, and hits in all. */
 struct fake_tlb_counts {
-    uint64_t hits, misses, stale, flushes;
+    uint64_t hits, misses, stale, flushes, all_flushes;
 };
 extern struct fake_tlb_counts fake_tlb_counts;
 

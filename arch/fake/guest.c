@@ -16,6 +16,21 @@ static void check(bool good, const struct vcpu *v, const char *what) {
     }
 }
 
+/* All vCPUs of a VM that are in their guests use one number, nobody else uses it, and never 0. */
+static void check_vmid(const struct pcpu *p, const struct vcpu *v) {
+    check(p->arch.translates == v->vm, v, "another VM's tables");
+    check(p->arch.vmid != 0, v, "number 0");
+    check(fake_broken.same_vmid || p->arch.vmid == (v->vm->vmid.id & VMID_NUMBER), v,
+          "not its VM's number");
+    for (unsigned i = 0; i < pcpu_count && !fake_broken.same_vmid; i++) {
+        const struct vcpu *other = pcpus[i]->current;
+        if (other != NULL && other->on_pcpu && other->arch.run_from != UINT64_MAX) {
+            check((other->vm == v->vm) == (pcpus[i]->arch.vmid == p->arch.vmid), v,
+                  "a number that another VM has");
+        }
+    }
+}
+
 void guest_check(const struct vcpu *v) {
     const struct pcpu *p = this_pcpu();
     const struct arch_vcpu *a = &v->arch;
@@ -28,7 +43,7 @@ void guest_check(const struct vcpu *v) {
     check(v->sched.state == RUN_RUNNING && v->sched.cpu == p->index && v->sched.on_cpu, v,
           "the scheduler does not know");
     check(cpu_set_has(&v->vm->config->cpus, p->index), v, "not its pCPU");
-    check(p->arch.vmid == v->vm->arch.vmid, v, "another VM's VMID");
+    check_vmid(p, v);
     check(v->sched.pvlock.record == NULL || *(uint32_t *)v->sched.pvlock.record == 0, v,
           "it is told that it does not run");
     check(p->arch.reg.count == a->true_reg.count && p->arch.reg.space == a->true_reg.space, v,

@@ -67,12 +67,16 @@ static inline uint32_t step_sub(_Atomic uint32_t *p, uint32_t value) {
 #define __atomic_exchange_n(p, v, o) (fake_step(), __atomic_exchange_n(p, v, o))
 #define __atomic_fetch_or(p, v, o)   (fake_step(), __atomic_fetch_or(p, v, o))
 #define __atomic_fetch_and(p, v, o)  (fake_step(), __atomic_fetch_and(p, v, o))
+#define __atomic_compare_exchange_n(p, e, v, w, s, f)                                              \
+    (fake_step(), __atomic_compare_exchange_n(p, e, v, w, s, f))
 
 #include "core/sched.c"
 #include "core/sched_watch.c"
 #include "core/trace.c"
+#include "core/vmid.c"
 #include "hyp/vcpu.c"
 #include "hyp/vm.c"
+#include "hyp/vmids.c"
 
 #define queues timer_queues /* sched.c has that name too */
 #include "hyp/timer.c"

@@ -153,19 +153,30 @@ static void forget_everywhere(const struct pattern *what) {
     }
 }
 
-void arch_tlb_flush_vm(struct vm *vm) {
-    struct pattern all = {vm->arch.vmid, 0, 0, true, true, true};
-
-    fake_step();
-    forget_everywhere(&all);
+unsigned arch_vmid_bits(void) {
+    return 16;
 }
 
-/* As on arm64, it leaves this VM's VMID in the register. */
-void arch_tlb_flush_local(struct vm *vm) {
-    struct pattern stage1 = {vm->arch.vmid, 0, 0, true, true, false};
+void arch_vm_translate(const struct vm *vm, uint32_t number) {
+    struct arch_pcpu *p = &this_pcpu()->arch;
 
     fake_step();
-    this_pcpu()->arch.vmid = vm->arch.vmid;
+    p->vmid = fake_broken.same_vmid ? 1 : number;
+    p->translates = vm;
+}
+
+void arch_tlb_flush_cpu(void) {
+    struct fake_tlb *tlb = this_pcpu()->arch.tlb;
+
+    fake_step();
+    memset(tlb, 0, sizeof(*tlb));
+    fake_tlb_counts.all_flushes++;
+}
+
+void arch_tlb_flush_stage1(void) {
+    struct pattern stage1 = {this_pcpu()->arch.vmid, 0, 0, true, true, false};
+
+    fake_step();
     forget(this_pcpu(), &stage1);
 }
 

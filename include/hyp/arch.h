@@ -128,14 +128,23 @@ void arch_vm_clock_stood(struct vm *vm, uint64_t ticks);
 /* The virtual UART's interrupt line. Any pCPU; uart lock held. */
 void arch_vm_uart_line(struct vm *vm, bool level);
 
-/* Forgets all translations of this VM on all pCPUs. */
-void arch_tlb_flush_vm(struct vm *vm);
+/* How many bits a number has by which TLBs tell VMs apart: at most VMID_BITS_MAX. Boot pCPU. */
+unsigned arch_vmid_bits(void);
 
 /*
- * Forgets, on this pCPU only, the translations that the guest's own tables made (stage 1) for this
- * VM.
+ * On this pCPU, guests' addresses are translated by the tables of `vm` from now on, and TLB entries
+ * are made and found under `number`.
  */
-void arch_tlb_flush_local(struct vm *vm);
+void arch_vm_translate(const struct vm *vm, uint32_t number);
+
+/* Forgets, on this pCPU only, all translations of all VMs. */
+void arch_tlb_flush_cpu(void);
+
+/*
+ * Forgets, on this pCPU only, the translations that guests' own tables made (stage 1) for the VM
+ * that was last given to arch_vm_translate().
+ */
+void arch_tlb_flush_stage1(void);
 
 /* ---- vCPUs ---- */
 

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <arch/pcpu.h>
 
+#include "core/vmid.h"
+
 struct timer_queue;
 struct vcpu;
 struct vm;
@@ -23,7 +25,8 @@ struct pcpu {
     uint64_t hyp_time;   /* ticks in the hypervisor before that */
     uint64_t idle_since; /* the same for waiting until there is something to do */
     uint64_t idle_time;
-    uint64_t online_at; /* when it began to take part, ticks; 0: not yet */
+    uint64_t online_at;   /* when it began to take part, ticks; 0: not yet */
+    struct vmid_cpu vmid; /* which VM is here, for the TLBs */
     struct arch_pcpu arch;
 };
 

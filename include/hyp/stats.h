@@ -30,7 +30,8 @@ struct cpu_times stats_cpu_times(const struct pcpu *p);
 const char *stats_exit_name(unsigned reason);
 
 /*
- * Prints two lines for each vCPU of the VM: run-state times in ns and exits by reason; how long
+ * Prints two lines for each vCPU of the VM: run-state times in ns, entries on which translations of
+ * a sibling were forgotten, or needed not be, and exits by reason; how long
  * these took in ns, all and the longest (hyp/exits.h says what that includes). Exits that are not
  * over yet are not in there. Any pCPU.
  */
@@ -42,8 +43,12 @@ void stats_print(struct vm *vm);
  */
 bool stats_vcpu_line(struct vcpu *v, bool exits);
 bool stats_cpu_line(unsigned cpu);
+bool stats_vmids_line(void);
 
-/* Prints a line for each pCPU: guest, hypervisor and idle time in ns. Any pCPU. */
+/*
+ * Prints a line for each pCPU: guest, hypervisor and idle time in ns; entries that took the lock of
+ * the VMIDs, and those that forgot all translations. Then one: VMIDs, and roll-overs. Any pCPU.
+ */
 void stats_print_cpus(void);
 
 /* Stolen time as its guest is told, up to now, in ns: 0 if it did not ask. `times`: sched_times().

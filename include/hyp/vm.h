@@ -15,6 +15,7 @@
 #include "core/config.h"
 #include "core/smccc.h"
 #include "core/spinlock.h"
+#include "core/vmid.h"
 #include "hyp/console.h"
 #include "hyp/load.h"
 #include "hyp/pl011.h"
@@ -30,6 +31,7 @@ enum vm_end { VM_END_NONE, VM_END_OFF, VM_END_RESET, VM_END_CRASH };
 
 struct vm {
     struct arch_vm arch;
+    struct vmid vmid; /* under which number TLBs know it */
     const struct vm_config *config;
     unsigned index;      /* 0.. in the order of machine.conf */
     struct vcpu **vcpus; /* config->vcpus of them */

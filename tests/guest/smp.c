@@ -268,10 +268,11 @@ static void ring(const char *name) {
 
 static void p21_states(void) {
     unsigned last = cpu_count - 1;
-    uint32_t before = irqs[last].count[SGI_HELLO];
+    uint32_t before;
 
-    /* (c) blocked: it had time enough to reach WFI */
-    spin_us(500);
+    /* (c) blocked: it had time enough to take what was sent to all before, and to reach WFI */
+    spin_us(20000);
+    before = irqs[last].count[SGI_HELLO];
     gic_sgi(SGI_HELLO, cpus[last].mpidr);
     check_true("P21-sgi-wakes-blocked",
                wait_for(irqs[last].count[SGI_HELLO] == before + 1, 1000000));

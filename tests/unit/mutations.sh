@@ -30,7 +30,7 @@ mutation() {
 
 # ---- Translations ----
 mutation "sibling flush deleted" test_fake_tlb siblings_share_a_cpu \
-	hyp/vcpu.c '/arch_tlb_flush_local(v->vm);/d'
+	hyp/vcpu.c '/arch_tlb_flush_stage1();/d'
 mutation "sibling flush forgets who was here" test_fake_tlb siblings_share_a_cpu \
 	hyp/vcpu.c '/^ *\*last = v;/d'
 mutation "sibling flush for the first vCPU only" test_fake_tlb siblings_share_a_cpu \
@@ -38,13 +38,23 @@ mutation "sibling flush for the first vCPU only" test_fake_tlb siblings_share_a_
 mutation "sibling flush only when the VM changes" test_fake_tlb siblings_share_a_cpu \
 	hyp/vcpu.c 's/if (\*last != v) {/if (*last != v \&\& p->loaded != NULL \&\& p->loaded->vm != v->vm) {/'
 mutation "flush at restart deleted" test_fake_tlb restarted_vm_finds_nothing_old \
-	hyp/vm.c '/arch_tlb_flush_vm(vm);/d'
+	hyp/vm.c '/vmid_forget(&vmids, &vm->vmid);/d'
 mutation "flush at restart on one pCPU" test_fake_tlb restarted_vm_finds_nothing_old \
-	hyp/vm.c 's/arch_tlb_flush_vm(vm);/arch_tlb_flush_local(vm);/'
+	hyp/vm.c 's/vmid_forget(&vmids, &vm->vmid);/arch_tlb_flush_cpu();/'
+mutation "no flush after a roll-over" test_fake_tlb more_vms_than_numbers \
+	hyp/vcpu.c 's/^    arch_tlb_flush_cpu();//'
+mutation "a flush of stage 1 after a roll-over" test_fake_tlb more_vms_than_numbers \
+	hyp/vcpu.c 's/^    arch_tlb_flush_cpu();/arch_tlb_flush_stage1();/'
+mutation "another number, but not in the register" test_fake_tlb more_vms_than_numbers \
+	hyp/vcpu.c 's/arch_vm_translate(vm, vmid & VMID_NUMBER);/if (p->loaded == NULL || p->loaded->vm != vm) arch_vm_translate(vm, vmid \& VMID_NUMBER);/'
+mutation "idle CPUs keep a number" test_fake_tlb idle_cpus_keep_nothing \
+	hyp/vcpu.c '/vmid_leave(&p->vmid);/d'
+mutation "entry without asking for a number" test_fake_tlb more_vms_than_numbers \
+	hyp/vcpu.c 's/uint32_t vmid = vmid_enter(.*/uint32_t vmid = vm->vmid.id != 0 ? (uint32_t)vm->vmid.id \& VMID_NUMBER : vmid_enter(\&vmids, \&p->vmid, \&vm->vmid);/'
 mutation "local invalidates not broadcast" test_fake_tlb local_invalidate_then_migration \
 	arch/fake/tlb.c 's/!fake_broken.no_broadcast/false/'
 mutation "one VMID for two VMs" test_fake_tlb vmids_are_unique \
-	arch/fake/cpu.c 's/fake_broken.same_vmid ? 1 : vm->index + 1/1/'
+	arch/fake/tlb.c 's/fake_broken.same_vmid ? 1 : number/1/'
 
 # ---- Registers ----
 mutation "registers always taken for present" test_hyp_random nothing_is_lost \

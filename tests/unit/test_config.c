@@ -324,7 +324,7 @@ static const struct {
                               "memory, vcpus, weight, cpus, autostart, "
                               "identity, pvtime, pvlock, pvsched, flag_blocked"},
     {"[machine]\nvcpus = 2\n", "m.conf:2: [machine]: found unknown key 'vcpus', expected one of "
-                               "slice, trace"},
+                               "slice, trace, vmid_bits"},
     {"[machine]\nslice = 1s\n", "m.conf:2: [machine] slice: found '1s', expected a number with "
                                 "suffix us or ms, from 100us to 100ms"},
     {"[vm a]\nkernel = k\nvcpus = 1\n\nkernel = k\n",

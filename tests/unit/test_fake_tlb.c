@@ -9,6 +9,7 @@
  * nothing by itself. A stale entry that is used is a fault of the machine (fake_faults()).
  */
 #include "arch/fake/expect.h"
+#include "hyp/vmids.h"
 
 #define ROUNDS 60u
 
@@ -177,11 +178,109 @@ static void vmids_are_unique(void **state) {
     }
     expect_run(&s, FAKE_OFF);
     for (unsigned i = 0; i < FAKE_VMS; i++) {
-        assert_int_not_equal(vms[i]->arch.vmid, 0);
+        assert_int_not_equal(vms[i]->vmid.id & VMID_NUMBER, 0);
         for (unsigned n = 0; n < i; n++) {
-            assert_int_not_equal(vms[i]->arch.vmid, vms[n]->arch.vmid);
+            assert_int_not_equal(vms[i]->vmid.id, vms[n]->vmid.id);
         }
     }
+}
+
+/* ---- More VMs than numbers ---- */
+
+static void look_and_sleep(struct vcpu *v) {
+    guest_use_space(v, v->index);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        touch_all(v);
+        guest_run(v, 1 + fake_roll(900));
+        touch_all(v);
+        if (fake_roll(2) == 0) {
+            guest_sleep(v, 1 + fake_roll(2000));
+        }
+    }
+    guest_cpu_off(v);
+}
+
+static void boot_look_and_sleep(struct vcpu *v) {
+    for (unsigned i = 1; i < v->vm->config->vcpus; i++) {
+        guest_cpu_on(v, i, look_and_sleep, 0);
+    }
+    guest_use_space(v, 0);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        touch_all(v);
+        guest_run(v, 1 + fake_roll(900));
+    }
+    guest_sleep(v, 400000);
+    if (v->vm->index % 6 == 5 && v->vm->arch.loads < 3) {
+        guest_system_reset(v);
+    }
+    guest_system_off(v);
+}
+
+static struct fake_setup more_vms(uint64_t seed) {
+    struct fake_setup s = {.cpus = 1 + (unsigned)seed % 14,
+                           .seed = seed,
+                           .noise = seed % 2 != 0 ? 60 : 0,
+                           .vmid_bits = 4,
+                           .limit = 60 * FAKE_SECOND,
+                           .vms = FAKE_VMS};
+
+    for (unsigned i = 0; i < s.vms; i++) {
+        s.vm[i] = (struct fake_vm){.program = boot_look_and_sleep, .vcpus = 1 + i % 3};
+    }
+    return s;
+}
+
+/* Whoever gets a number that another VM had finds nothing of that one, and nobody notices. */
+static void more_vms_than_numbers(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 14; seed++) {
+        struct fake_setup s = more_vms(seed);
+        expect_run(&s, FAKE_OFF);
+        assert_true(vmid_rollovers(&vmids) > 20);
+    }
+}
+
+/* As many CPUs as 4-bit numbers allow, all of them busy. */
+static void numbers_for_all_cpus(void **state) {
+    struct fake_setup s = more_vms(3);
+
+    (void)state;
+    s.cpus = 14;
+    s.noise = 40;
+    expect_run(&s, FAKE_OFF);
+}
+
+static void looks_and_waits_long(struct vcpu *v) {
+    touch_all(v);
+    guest_run(v, 500);
+    guest_sleep(v, 3 * FAKE_SECOND);
+    guest_system_off(v);
+}
+
+/* A pCPU that waits holds no number for the vCPU that left. */
+static void idle_cpus_keep_nothing(void **state) {
+    struct fake_setup s = {.cpus = 4, .limit = FAKE_SECOND, .vms = 6};
+
+    (void)state;
+    for (unsigned i = 0; i < s.vms; i++) {
+        s.vm[i] = (struct fake_vm){.program = looks_and_waits_long, .vcpus = 1};
+    }
+    expect_run(&s, FAKE_LIMIT);
+    for (unsigned i = 0; i < s.cpus; i++) {
+        assert_int_equal(pcpus[i]->vmid.active & ~VMID_ROLLED, 0);
+    }
+}
+
+/* Numbers that nobody takes away need no flush but the first. */
+static void enough_numbers_need_no_flush(void **state) {
+    struct fake_setup s = more_vms(3);
+
+    (void)state;
+    s.vmid_bits = 8;
+    fake_tlb_counts.all_flushes = 0;
+    expect_run(&s, FAKE_OFF);
+    assert_int_equal(vmid_rollovers(&vmids), 0);
+    assert_int_equal(fake_tlb_counts.all_flushes, s.cpus);
 }
 
 static void with_one_vmid_it_fails(void **state) {
@@ -204,6 +303,10 @@ int main(void) {
         cmocka_unit_test(without_broadcast_it_fails),
         cmocka_unit_test(restarted_vm_finds_nothing_old),
         cmocka_unit_test(vmids_are_unique),
+        cmocka_unit_test(more_vms_than_numbers),
+        cmocka_unit_test(numbers_for_all_cpus),
+        cmocka_unit_test(idle_cpus_keep_nothing),
+        cmocka_unit_test(enough_numbers_need_no_flush),
         cmocka_unit_test(with_one_vmid_it_fails),
     };
 

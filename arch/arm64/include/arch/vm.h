@@ -9,7 +9,7 @@
 #include "arch/arm64/vgic.h"
 
 struct arch_vm {
-    uint64_t vttbr;   /* VTTBR_EL2: stage-2 root and VMID */
+    uint64_t stage2;  /* machine address of its stage-2 root table */
     uint64_t cntvoff; /* CNTVOFF_EL2, one value for all vCPUs of the VM */
     uint64_t cntpoff; /* how far its physical count is behind; not 0: its reads are trapped */
     uint64_t gicr0_size, gicr1_size; /* bytes of redistributors in either region */

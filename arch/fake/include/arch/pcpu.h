@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct fake_tlb;
+struct vm;
 
 /* What a switch has to save and load. */
 struct fake_registers {
@@ -21,12 +22,13 @@ struct fake_timer {
 
 struct arch_pcpu {
     struct fake_registers reg;
-    uint32_t vmid;            /* VTTBR's */
-    struct fake_timer vtimer; /* the guest's virtual timer while it is loaded */
-    bool vtimer_active;       /* its interrupt was taken and not yet deactivated by the guest */
-    uint64_t hyp_timer;       /* deadline of our own timer, TIMER_NEVER: off */
-    bool kicked;              /* the SGI is pending */
-    bool serror;              /* a bus error is pending */
+    uint32_t vmid;               /* VTTBR's */
+    const struct vm *translates; /* whose tables */
+    struct fake_timer vtimer;    /* the guest's virtual timer while it is loaded */
+    bool vtimer_active;          /* its interrupt was taken and not yet deactivated by the guest */
+    uint64_t hyp_timer;          /* deadline of our own timer, TIMER_NEVER: off */
+    bool kicked;                 /* the SGI is pending */
+    bool serror;                 /* a bus error is pending */
     struct fake_tlb *tlb;
 };
 

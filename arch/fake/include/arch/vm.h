@@ -19,7 +19,6 @@ struct fake_space {
 };
 
 struct arch_vm {
-    uint32_t vmid;
     uint64_t stage2[FAKE_PAGES]; /* machine page behind each guest page */
     struct fake_space space[FAKE_SPACES];
     fake_guest *program; /* what the boot vCPU runs */

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+#include "core/advance.h"
+
+#define POINT  8u /* bits after the point */
+#define GIGA   1000000000u
+#define EIGHTH 3u
+
+/* Numbers of the rule in ticks; those with a point are compared with advance.value. */
+static struct {
+    uint64_t hz;
+    uint64_t start, least, most; /* with a point */
+    uint64_t settled, outlier;
+} scale;
+
+static uint64_t pointed(uint64_t ns) {
+    return ((ns * scale.hz) << POINT) / GIGA;
+}
+
+void advance_clock(uint64_t hz) {
+    scale.hz = hz;
+    scale.start = pointed(ADVANCE_START_NS);
+    scale.least = pointed(ADVANCE_LEAST_NS);
+    scale.most = pointed(ADVANCE_MOST_NS);
+    scale.outlier = pointed(ADVANCE_OUTLIER_NS) >> POINT;
+    scale.settled = hz / (GIGA / ADVANCE_SETTLED_CYCLES);
+    if (scale.settled > ADVANCE_SETTLED_CYCLES) {
+        scale.settled = ADVANCE_SETTLED_CYCLES;
+    } else if (scale.settled == 0) {
+        scale.settled = 1;
+    }
+}
+
+/* What the monitor looks at. */
+static void show(uint64_t *counter, uint64_t value) {
+    __atomic_store_n(counter, value, __ATOMIC_RELAXED);
+}
+
+static void show_signed(int64_t *field, int64_t value) {
+    __atomic_store_n(field, value, __ATOMIC_RELAXED);
+}
+
+static void begin(struct advance *a, int32_t setting) {
+    a->adopted = setting;
+    a->stopped = false;
+    show(&a->value, setting == ADVANCE_ADAPTIVE ? scale.start : pointed((uint64_t)setting));
+}
+
+void advance_init(struct advance *a, int32_t setting) {
+    *a = (struct advance){.setting = setting};
+    begin(a, setting);
+}
+
+void advance_set(struct advance *a, int32_t setting) {
+    __atomic_store_n(&a->setting, setting, __ATOMIC_RELAXED);
+}
+
+uint64_t advance_arm(struct advance *a, uint64_t deadline, uint64_t now) {
+    int32_t setting = __atomic_load_n(&a->setting, __ATOMIC_RELAXED);
+    uint64_t alarm;
+
+    a->bound = false;
+    if (setting != a->adopted) {
+        begin(a, setting);
+    }
+    if (deadline == ADVANCE_NEVER) {
+        return ADVANCE_NEVER;
+    }
+    a->used = a->value >> POINT;
+    alarm = deadline > a->used ? deadline - a->used : 0;
+    a->in_time = now < alarm;
+    return alarm;
+}
+
+void advance_woken(struct advance *a, uint64_t deadline, uint64_t now) {
+    if (deadline != ADVANCE_NEVER && (deadline <= now || deadline - now <= a->used)) {
+        a->due = deadline;
+        a->bound = true;
+    }
+}
+
+bool advance_close(const struct advance *a, uint64_t now) {
+    return now >= a->due || a->due - now < scale.settled;
+}
+
+void advance_enter(struct advance *a, bool waits) {
+    a->bound = false;
+    a->entered = true;
+    a->waits = waits;
+}
+
+/* Too early or too late by so much. */
+static void adapt(struct advance *a, bool early, uint64_t error) {
+    uint64_t step = a->value >> EIGHTH, value;
+
+    if (error << POINT < step) {
+        step = error << POINT;
+    }
+    if (!early) {
+        value = a->value + step;
+    } else if (error < scale.settled) {
+        return;
+    } else {
+        value = a->value - step > scale.least ? a->value - step : scale.least;
+    }
+    if (value > scale.most) {
+        value = 0;
+        a->stopped = true;
+        a->good = 0;
+        show(&a->stops, a->stops + 1);
+    }
+    show(&a->value, value);
+}
+
+/* Nothing is advanced, so the lateness is the overhead itself. */
+static void recover(struct advance *a, bool early, uint64_t error) {
+    if (early || error << POINT > scale.most) {
+        a->good = 0;
+    } else if (++a->good == ADVANCE_RECOVERY) {
+        a->stopped = false;
+        show(&a->value, scale.start);
+    }
+}
+
+bool advance_learn(struct advance *a) {
+    int64_t error = (int64_t)(a->arrived - a->due);
+    bool early = error < 0, was_stopped = a->stopped;
+    uint64_t size = early ? 0 - (uint64_t)error : (uint64_t)error;
+
+    if (!a->entered) {
+        return false;
+    }
+    a->entered = false;
+    show(&a->expiries, a->expiries + 1);
+    show_signed(&a->last_error, error);
+    if (early && a->waits) {
+        show(&a->waited, a->waited + size);
+    }
+    if (error > (int64_t)scale.outlier || !a->in_time) {
+        show(&a->outliers, a->outliers + 1);
+        return false;
+    }
+    if (error > a->most_late) {
+        show_signed(&a->most_late, error);
+    }
+    if (error < a->most_early) {
+        show_signed(&a->most_early, error);
+    }
+    if (a->adopted == ADVANCE_ADAPTIVE) {
+        if (a->stopped) {
+            recover(a, early, size);
+        } else {
+            adapt(a, early, size);
+        }
+    }
+    return a->stopped && !was_stopped;
+}
+
+int64_t advance_ticks_ns(int64_t ticks) {
+    uint64_t size = ticks < 0 ? 0 - (uint64_t)ticks : (uint64_t)ticks;
+    uint64_t ns = size / scale.hz * GIGA + size % scale.hz * GIGA / scale.hz;
+
+    return ticks < 0 ? -(int64_t)ns : (int64_t)ns;
+}
+
+uint32_t advance_ns(const struct advance *a) {
+    uint64_t value = __atomic_load_n(&a->value, __ATOMIC_RELAXED);
+
+    return (uint32_t)((value * GIGA / scale.hz + (1u << (POINT - 1))) >> POINT);
+}

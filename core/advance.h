@@ -73,9 +73,12 @@ void advance_init(struct advance *a, int32_t setting);
 /* Another setting: from the next alarm on. Any pCPU. */
 void advance_set(struct advance *a, int32_t setting);
 
-/* Whether there is anything to do: if not, the functions below need not be called. */
+/*
+ * Whether there is anything to do: if not, it is not bound, and the functions below need not be
+ * called. When it is switched off, one more advance_arm() is to see that.
+ */
 static inline bool advance_on(const struct advance *a) {
-    return __atomic_load_n(&a->setting, __ATOMIC_RELAXED) != ADVANCE_OFF;
+    return (__atomic_load_n(&a->setting, __ATOMIC_RELAXED) | a->adopted) != ADVANCE_OFF;
 }
 
 /*

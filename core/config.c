@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 #include "core/config.h"
+#include "core/advance.h"
 #include "core/config_keys.h"
 #include "core/text.h"
 
@@ -162,8 +163,11 @@ static bool fail_unknown_key(struct parser *p, struct span key) {
 /* ---- sections ---- */
 
 static void vm_defaults(struct vm_config *vm, struct span name, uint32_t line) {
-    *vm = (struct vm_config){
-        .weight = CONFIG_WEIGHT_DEFAULT, .cpus = cpu_set_all(), .autostart = true, .line = line};
+    *vm = (struct vm_config){.weight = CONFIG_WEIGHT_DEFAULT,
+                             .advance_ns = ADVANCE_ADAPTIVE,
+                             .cpus = cpu_set_all(),
+                             .autostart = true,
+                             .line = line};
     for (size_t i = 0; i < name.n; i++) {
         vm->name[i] = name.p[i];
     }

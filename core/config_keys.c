@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 #include "core/config.h"
+#include "core/advance.h"
 #include "core/config_keys.h"
 
 #define VM(field)      (uint16_t) offsetof(struct vm_config, field)
@@ -20,6 +21,8 @@ static const struct config_key vm_keys[] = {
     {"weight", KEY_NUMBER, false, VM(weight), 1, CONFIG_WEIGHT_MAX, "a number from 1 to 65535"},
     {"cpus", KEY_CPUS, false, VM(cpus), 0, CPU_SET_MAX - 1,
      "CPU numbers from 0 to 127 and ranges of them, such as 0-3,6"},
+    {"advance_ns", KEY_ADVANCE, false, VM(advance_ns), 0, ADVANCE_FIXED_MAX,
+     "-1 (adaptive), 0 (off) or nanoseconds up to 50000"},
     {"autostart", KEY_YESNO, false, VM(autostart), 0, 1, "yes or no"},
 };
 
@@ -109,6 +112,15 @@ static bool read_cpus(struct span s, uint64_t max, struct cpu_set *cpus) {
     return true;
 }
 
+/* A number, or -1, which is stored as UINT64_MAX. */
+static bool read_advance(struct span s, uint64_t max, uint64_t *ns) {
+    if (span_is(s, "-1")) {
+        *ns = (uint64_t)ADVANCE_ADAPTIVE;
+        return true;
+    }
+    return span_take_number(&s, ns) && s.n == 0 && *ns <= max;
+}
+
 bool config_read_value(const struct config_key *key, struct span s, struct config_value *v) {
     v->text = s;
     v->number = s.n;
@@ -121,6 +133,8 @@ bool config_read_value(const struct config_key *key, struct span s, struct confi
             return false;
         }
         break;
+    case KEY_ADVANCE:
+        return read_advance(s, key->max, &v->number);
     case KEY_SIZE:
         if (!read_size(s, &v->number)) {
             return false;
@@ -154,6 +168,9 @@ void config_store_value(void *target, const struct config_key *key, const struct
         break;
     case KEY_NUMBER:
         *(uint32_t *)field = (uint32_t)v->number;
+        break;
+    case KEY_ADVANCE:
+        *(int32_t *)field = (int32_t)v->number;
         break;
     case KEY_SIZE:
     case KEY_DURATION:

@@ -92,6 +92,7 @@ _Noreturn void boot_main(void *firmware) {
     slice = stats_ticks(machine.slice_ns != 0 ? machine.slice_ns : DEFAULT_SLICE_NS);
     sched_init(pcpu_count, slice);
     timer_init_cpus(pcpu_count);
+    advance_clock(arch_clock_hz());
     for (unsigned i = 0; i < pcpu_count; i++) {
         pcpus[i]->last_vcpu = mem_alloc(config_count * sizeof(struct vcpu *));
         pcpus[i]->armed = TIMER_NEVER;

@@ -8,9 +8,11 @@
 
 struct vcpu;
 
-/* Whether the loaded guest's virtual timer asks for an interrupt now: enabled, not masked, expired.
+/*
+ * Whether the virtual timer of `v`, which is loaded, asks for an interrupt: enabled, not masked,
+ * expired now or by the deadline that the entry under way is bound to.
  */
-bool timer_virtual_line(void);
+bool timer_virtual_line(const struct vcpu *v);
 
 /* The hypervisor's timer fired: turns it off until it is armed anew. */
 void timer_acknowledge(void);

@@ -68,9 +68,11 @@ static inline uint32_t step_sub(_Atomic uint32_t *p, uint32_t value) {
 #define __atomic_fetch_or(p, v, o)   (fake_step(), __atomic_fetch_or(p, v, o))
 #define __atomic_fetch_and(p, v, o)  (fake_step(), __atomic_fetch_and(p, v, o))
 
+#include "core/advance.c"
 #include "core/sched.c"
 #include "core/sched_trace.c"
 #include "core/trace.c"
+#include "hyp/advance.c"
 #include "hyp/vcpu.c"
 #include "hyp/vm.c"
 

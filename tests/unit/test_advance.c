@@ -167,8 +167,9 @@ static void settings_change_at_an_alarm(void **state) {
     assert_int_equal(advance_ns(&a), 50);
     assert_true(advance_on(&a));
     advance_set(&a, ADVANCE_OFF);
-    assert_false(advance_on(&a));
+    assert_true(advance_on(&a)); /* once more, to see it */
     assert_int_equal(advance_arm(&a, 10000, 0), 10000);
+    assert_false(advance_on(&a));
     advance_set(&a, ADVANCE_ADAPTIVE);
     assert_int_equal(advance_arm(&a, 10000, 0), 9000);
     assert_int_equal(advance_ns(&a), 1000);

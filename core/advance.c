@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 #include "core/advance.h"
 
-#define POINT  8u /* bits after the point */
+#define POINT  ADVANCE_POINT
 #define GIGA   1000000000u
 #define EIGHTH 3u
 
@@ -54,23 +54,6 @@ void advance_set(struct advance *a, int32_t setting) {
     __atomic_store_n(&a->setting, setting, __ATOMIC_RELAXED);
 }
 
-uint64_t advance_arm(struct advance *a, uint64_t deadline, uint64_t now) {
-    int32_t setting = __atomic_load_n(&a->setting, __ATOMIC_RELAXED);
-    uint64_t alarm;
-
-    a->bound = false;
-    if (setting != a->adopted) {
-        begin(a, setting);
-    }
-    if (deadline == ADVANCE_NEVER) {
-        return ADVANCE_NEVER;
-    }
-    a->used = a->value >> POINT;
-    alarm = deadline > a->used ? deadline - a->used : 0;
-    a->in_time = now < alarm;
-    return alarm;
-}
-
 void advance_woken(struct advance *a, uint64_t deadline, uint64_t now) {
     if (deadline != ADVANCE_NEVER && (deadline <= now || deadline - now <= a->used)) {
         a->due = deadline;
@@ -86,6 +69,19 @@ void advance_enter(struct advance *a, bool waits) {
     a->bound = false;
     a->entered = true;
     a->waits = waits;
+}
+
+bool advance_news(const struct advance *a) {
+    int64_t error = (int64_t)(a->arrived - a->due);
+
+    if (__atomic_load_n(&a->setting, __ATOMIC_RELAXED) != a->adopted) {
+        return true;
+    }
+    if (!a->entered) {
+        return false;
+    }
+    return (error > 0 ? error <= (int64_t)scale.outlier : 0 - (uint64_t)error >= scale.settled) ||
+           a->stopped;
 }
 
 /* Too early or too late by so much. */
@@ -121,14 +117,11 @@ static void recover(struct advance *a, bool early, uint64_t error) {
     }
 }
 
-bool advance_learn(struct advance *a) {
-    int64_t error = (int64_t)(a->arrived - a->due);
-    bool early = error < 0, was_stopped = a->stopped;
+/* The last entry, which came `error` too late. */
+static void take_entry(struct advance *a, int64_t error) {
+    bool early = error < 0;
     uint64_t size = early ? 0 - (uint64_t)error : (uint64_t)error;
 
-    if (!a->entered) {
-        return false;
-    }
     a->entered = false;
     show(&a->expiries, a->expiries + 1);
     show_signed(&a->last_error, error);
@@ -137,7 +130,7 @@ bool advance_learn(struct advance *a) {
     }
     if (error > (int64_t)scale.outlier || !a->in_time) {
         show(&a->outliers, a->outliers + 1);
-        return false;
+        return;
     }
     if (error > a->most_late) {
         show_signed(&a->most_late, error);
@@ -145,12 +138,25 @@ bool advance_learn(struct advance *a) {
     if (error < a->most_early) {
         show_signed(&a->most_early, error);
     }
-    if (a->adopted == ADVANCE_ADAPTIVE) {
-        if (a->stopped) {
-            recover(a, early, size);
-        } else {
-            adapt(a, early, size);
-        }
+    if (a->adopted != ADVANCE_ADAPTIVE) {
+        return;
+    }
+    if (a->stopped) {
+        recover(a, early, size);
+    } else {
+        adapt(a, early, size);
+    }
+}
+
+bool advance_learn(struct advance *a) {
+    int32_t setting = __atomic_load_n(&a->setting, __ATOMIC_RELAXED);
+    bool was_stopped = a->stopped;
+
+    if (a->entered) {
+        take_entry(a, (int64_t)(a->arrived - a->due));
+    }
+    if (setting != a->adopted) {
+        begin(a, setting);
     }
     return a->stopped && !was_stopped;
 }

@@ -5,10 +5,10 @@
  *
  * One struct advance for each vCPU. An expiry goes through it like this:
  *
- *     alarm = advance_arm(a, deadline, now)       the vCPU goes to sleep; the alarm is set
+ *     if (advance_news(a)) advance_learn(a);      the vCPU leaves its pCPU; what came before
+ *     alarm = advance_arm(a, deadline, now)       it goes to sleep; the alarm is set
  *     advance_woken(a, deadline, now)             the alarm woke it: bound to the deadline, or not
  *     a->arrived = port_clock(); wait for a->due  last before the guest: see arch_enter_at()
- *     advance_learn(a)                            the next time it leaves the pCPU
  *
  * Learning is not done between the wait and the guest, where it would be lateness of its own.
  *
@@ -44,6 +44,7 @@
 #define ADVANCE_RECOVERY       64u
 
 #define ADVANCE_NEVER UINT64_MAX /* no deadline */
+#define ADVANCE_POINT 8u         /* bits after the point */
 
 struct advance {
     int32_t setting; /* atomic: written from any pCPU */
@@ -70,12 +71,12 @@ void advance_clock(uint64_t hz);
 /* Prepares one: setting is ADVANCE_ADAPTIVE, ADVANCE_OFF or 1..ADVANCE_FIXED_MAX ns. Any pCPU. */
 void advance_init(struct advance *a, int32_t setting);
 
-/* Another setting: from the next alarm on. Any pCPU. */
+/* Another setting: from the next advance_learn() on. Any pCPU. */
 void advance_set(struct advance *a, int32_t setting);
 
 /*
  * Whether there is anything to do: if not, it is not bound, and the functions below need not be
- * called. When it is switched off, one more advance_arm() is to see that.
+ * called. When it is switched off, one more advance_learn() is to see that.
  */
 static inline bool advance_on(const struct advance *a) {
     return (__atomic_load_n(&a->setting, __ATOMIC_RELAXED) | a->adopted) != ADVANCE_OFF;
@@ -83,9 +84,17 @@ static inline bool advance_on(const struct advance *a) {
 
 /*
  * When to set the alarm for a deadline: at it or earlier, ADVANCE_NEVER for ADVANCE_NEVER. A vCPU
- * that was bound is no longer.
+ * that was bound is no longer. Inline, like all that others have to wait for.
  */
-uint64_t advance_arm(struct advance *a, uint64_t deadline, uint64_t now);
+static inline uint64_t advance_arm(struct advance *a, uint64_t deadline, uint64_t now) {
+    a->bound = false;
+    if (deadline != ADVANCE_NEVER) {
+        a->used = a->value >> ADVANCE_POINT;
+        deadline = deadline > a->used ? deadline - a->used : 0;
+        a->in_time = now < deadline;
+    }
+    return deadline;
+}
 
 /*
  * The alarm has brought the vCPU back; `deadline` is its earliest now. If that is past or nearer
@@ -113,7 +122,16 @@ bool advance_close(const struct advance *a, uint64_t now);
  */
 void advance_enter(struct advance *a, bool waits);
 
-/* Takes the last entry into account, if there was one. True: it has just stopped advancing. */
+/*
+ * Whether the setting has changed, or there was an entry that changes the next alarm. If not, it
+ * may be taken into account later, where there is more time, but before the next one.
+ */
+bool advance_news(const struct advance *a);
+
+/*
+ * Takes the last entry into account, if there was one, and a change of the setting. True: it has
+ * just stopped advancing.
+ */
 bool advance_learn(struct advance *a);
 
 /* The present advance in nanoseconds, and any number of ticks, signed. Any pCPU. */

@@ -23,23 +23,41 @@ static void record(const struct vcpu *v) {
     trace_at(now, TRACE_ADVANCE, trace_who(v), used << 16 | at_most(advance_ns(a), UINT16_MAX));
 }
 
+static void learn(struct vcpu *v) {
+    bool entered = v->advance.entered, stopped = advance_learn(&v->advance);
+
+    if (entered && trace_active()) {
+        record(v);
+    }
+    if (stopped) {
+        console_printf_limited(v->vm,
+                               "vm %s vcpu %u: timer advancement: found an overhead above %u ns: "
+                               "off until it is lower",
+                               v->vm->config->name, v->index, ADVANCE_MOST_NS);
+    }
+}
+
+__attribute__((noinline)) static uint64_t learn_first(struct vcpu *v, uint64_t deadline) {
+    learn(v);
+    return advance_arm(&v->advance, deadline, port_clock());
+}
+
+/* Others may be waiting for what comes after this, so it does no more than it must. */
 uint64_t vcpu_alarm(struct vcpu *v, uint64_t deadline) {
+    if (trace_active() || advance_news(&v->advance)) {
+        return learn_first(v, deadline);
+    }
+    return advance_arm(&v->advance, deadline, port_clock());
+}
+
+/* Here there is time: what this takes is part of what the alarm was early for. */
+void vcpu_woken(struct vcpu *v) {
     struct advance *a = &v->advance;
 
     if (a->entered) {
-        bool stopped = advance_learn(a);
-
-        if (trace_active()) {
-            record(v);
-        }
-        if (stopped) {
-            console_printf_limited(v->vm,
-                                   "vm %s vcpu %u: timer advancement: found an overhead above %u "
-                                   "ns: off until it is lower",
-                                   v->vm->config->name, v->index, ADVANCE_MOST_NS);
-        }
+        learn(v);
     }
-    return advance_arm(a, deadline, port_clock());
+    advance_woken(a, arch_vcpu_deadline(v, true), port_clock());
 }
 
 /*

@@ -134,7 +134,7 @@ static void vcpu_enter_pcpu(struct pcpu *p, struct vcpu *v) {
     if (requests != 0) {
         if ((requests & (REQUEST_TIMER | REQUEST_IRQ)) == REQUEST_TIMER &&
             advance_on(&v->advance)) {
-            advance_woken(&v->advance, arch_vcpu_deadline(v, true), port_clock());
+            vcpu_woken(v);
         }
         atomic_fetch_and(&v->requests, REQUEST_STOP | REQUEST_PAUSE);
     }

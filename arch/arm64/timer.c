@@ -40,13 +40,14 @@ void timer_cpu_init(void) {
     isb();
 }
 
-bool timer_virtual_line(const struct vcpu *v) {
-    uint64_t ctl = read_sysreg(CNTV_CTL_EL0) & 7u;
+bool timer_virtual_line(void) {
+    return (read_sysreg(CNTV_CTL_EL0) & 7u) == (GUEST_TIMER_ENABLE | GUEST_TIMER_ISTATUS);
+}
 
-    if (ctl == GUEST_TIMER_ENABLE && v->advance.bound) { /* it is as good as there */
-        return read_sysreg(CNTV_CVAL_EL0) <= v->advance.due - v->vm->arch.cntvoff;
-    }
-    return ctl == (GUEST_TIMER_ENABLE | GUEST_TIMER_ISTATUS);
+bool timer_virtual_line_at_entry(const struct vcpu *v) {
+    return v->advance.bound &&
+           guest_timer_line(read_sysreg(CNTV_CTL_EL0), read_sysreg(CNTV_CVAL_EL0),
+                            v->advance.due - v->vm->arch.cntvoff);
 }
 
 void timer_virtual_interrupt(struct vcpu *v) {

@@ -8,11 +8,15 @@
 
 struct vcpu;
 
-/*
- * Whether the virtual timer of `v`, which is loaded, asks for an interrupt: enabled, not masked,
- * expired now or by the deadline that the entry under way is bound to.
+/* Whether the loaded guest's virtual timer asks for an interrupt now: enabled, not masked, expired.
  */
-bool timer_virtual_line(const struct vcpu *v);
+bool timer_virtual_line(void);
+
+/*
+ * Whether that of `v`, which is loaded, will when it is entered, because the entry is bound to a
+ * deadline (core/advance.h).
+ */
+__attribute__((noinline, cold)) bool timer_virtual_line_at_entry(const struct vcpu *v);
 
 /* The hypervisor's timer fired: turns it off until it is armed anew. */
 void timer_acknowledge(void);

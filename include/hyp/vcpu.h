@@ -139,16 +139,22 @@ struct vcpu *vcpu_next_handled(struct pcpu *p, struct vcpu *v, enum verdict verd
 
 /*
  * Timer advancement (hyp/advance.c): when to set the software timer of `v`, which leaves its pCPU,
- * for `deadline`; what its last entry taught is taken in. On its pCPU.
+ * for `deadline`. On that pCPU.
  */
-uint64_t vcpu_alarm(struct vcpu *v, uint64_t deadline);
+__attribute__((noinline)) uint64_t vcpu_alarm(struct vcpu *v, uint64_t deadline);
+
+/*
+ * That timer, and nothing else, has brought `v` back: if its deadline is as near as it should be,
+ * the entry is bound to it. On its pCPU, before it is loaded.
+ */
+__attribute__((noinline)) void vcpu_woken(struct vcpu *v);
 
 /*
  * The last step of an entry that is bound to a deadline: enters the guest when that has come, and
  * does not return. Or it must not wait for that: returns, and the vCPU has new requests. On its
  * pCPU, `p`.
  */
-void vcpu_enter_bound(struct pcpu *p, struct vcpu *v);
+__attribute__((noinline)) void vcpu_enter_bound(struct pcpu *p, struct vcpu *v);
 
 /* The first vcpu_next of a pCPU, when none ran there yet. */
 struct vcpu *vcpu_first(void);

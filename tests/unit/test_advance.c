@@ -32,9 +32,17 @@ static int64_t settled(uint64_t hz) {
     return n > 100 ? 100 : n == 0 ? 1 : (int64_t)n;
 }
 
+/* As who leaves its pCPU does it. */
+static uint64_t arm(struct advance *a, uint64_t deadline, uint64_t now) {
+    if (advance_news(a)) {
+        advance_learn(a);
+    }
+    return advance_arm(a, deadline, now);
+}
+
 /* One expiry whose overhead is `overhead` ticks. What it arrives with, before any wait. */
 static int64_t expire(struct advance *a, uint64_t deadline, uint64_t overhead) {
-    uint64_t alarm = advance_arm(a, deadline, deadline - 1000000);
+    uint64_t alarm = arm(a, deadline, deadline - 1000000);
 
     advance_woken(a, deadline, alarm);
     assert_true(a->bound);
@@ -78,6 +86,37 @@ static void steps_of_an_eighth(void **state) {
     assert_int_equal(a.waited, 99 + 100 + 800);
 }
 
+static void what_is_news(void **state) {
+    static const struct {
+        uint64_t overhead;
+        bool news;
+    } all[] = {{901, false},  {900, true},    {1000, false}, {1001, true},
+               {11000, true}, {11001, false}, {0, true}};
+    struct advance a = made(GHZ, ADVANCE_ADAPTIVE);
+
+    (void)state;
+    assert_false(advance_news(&a));
+    for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        a = made(GHZ, ADVANCE_ADAPTIVE);
+        advance_woken(&a, 10000, arm(&a, 10000, 0));
+        a.arrived = 9000 + all[i].overhead;
+        assert_false(advance_news(&a)); /* it is not there yet */
+        advance_enter(&a, true);
+        assert_int_equal(advance_news(&a), all[i].news);
+        if (!all[i].news) { /* put off: the next alarm is the same, with or without it */
+            uint64_t before = a.value;
+            advance_learn(&a);
+            assert_int_equal(a.value, before);
+            advance_enter(&a, true);
+            advance_set(&a, 7);
+            assert_true(advance_news(&a));
+            assert_true(advance_on(&a));
+        }
+        advance_learn(&a);
+        assert_false(advance_news(&a));
+    }
+}
+
 static void outliers_teach_nothing(void **state) {
     struct advance a = made(GHZ, ADVANCE_ADAPTIVE);
 
@@ -91,7 +130,7 @@ static void outliers_teach_nothing(void **state) {
     assert_int_equal(advance_ns(&a), 1125);
 
     /* An alarm that was set too late is no measure of anything. */
-    advance_arm(&a, 5000, 4500);
+    arm(&a, 5000, 4500);
     advance_woken(&a, 5000, 4600);
     assert_true(a.bound);
     a.arrived = 6000;
@@ -107,7 +146,7 @@ static void stops_and_recovers(void **state) {
 
     (void)state;
     for (unsigned i = 0; i < 40 && !a.stopped; i++) {
-        uint64_t alarm = advance_arm(&a, 1u << 30, 0);
+        uint64_t alarm = arm(&a, 1u << 30, 0);
         advance_woken(&a, 1u << 30, alarm);
         a.arrived = alarm + 7000;
         advance_enter(&a, true);
@@ -163,15 +202,15 @@ static void settings_change_at_an_alarm(void **state) {
     assert_int_equal(a.used, 1700);
     advance_set(&a, 50);
     assert_int_equal(a.value >> 8, 1700);
-    assert_int_equal(advance_arm(&a, 10000, 0), 9950);
+    assert_int_equal(arm(&a, 10000, 0), 9950);
     assert_int_equal(advance_ns(&a), 50);
     assert_true(advance_on(&a));
     advance_set(&a, ADVANCE_OFF);
     assert_true(advance_on(&a)); /* once more, to see it */
-    assert_int_equal(advance_arm(&a, 10000, 0), 10000);
+    assert_int_equal(arm(&a, 10000, 0), 10000);
     assert_false(advance_on(&a));
     advance_set(&a, ADVANCE_ADAPTIVE);
-    assert_int_equal(advance_arm(&a, 10000, 0), 9000);
+    assert_int_equal(arm(&a, 10000, 0), 9000);
     assert_int_equal(advance_ns(&a), 1000);
 }
 
@@ -182,10 +221,10 @@ static void deadlines(void **state) {
     const uint64_t last = UINT64_MAX - 1;
 
     (void)state;
-    assert_true(advance_arm(&a, ADVANCE_NEVER, 5) == ADVANCE_NEVER);
-    assert_int_equal(advance_arm(&a, 0, 5), 0);
-    assert_int_equal(advance_arm(&a, 999, 0), 0);
-    assert_true(advance_arm(&a, last, 5) == last - 1000);
+    assert_true(arm(&a, ADVANCE_NEVER, 5) == ADVANCE_NEVER);
+    assert_int_equal(arm(&a, 0, 5), 0);
+    assert_int_equal(arm(&a, 999, 0), 0);
+    assert_true(arm(&a, last, 5) == last - 1000);
 
     advance_woken(&a, ADVANCE_NEVER, UINT64_MAX - 5); /* cancelled */
     assert_false(a.bound);
@@ -209,7 +248,7 @@ static void deadlines(void **state) {
     advance_woken(&a, last, last - 1);
     assert_true(a.bound && advance_entry_time(&a, last - 1) == last);
 
-    advance_arm(&a, 20000, 0); /* it left again before it was in its guest */
+    arm(&a, 20000, 0); /* it left again before it was in its guest */
     assert_false(a.bound);
     assert_false(advance_learn(&a));
     assert_int_equal(a.expiries, 0);
@@ -288,7 +327,7 @@ static void stays_in_bounds(const struct advance *a, uint64_t hz) {
 static void live_through(struct advance *a, uint64_t hz, uint64_t overhead) {
     uint64_t deadline = (1ull << 40) + roll(1u << 30);
     uint64_t set = deadline - ticks(hz, roll(8) == 0 ? roll(6000) : 1000000);
-    uint64_t alarm = advance_arm(a, deadline, set), waited = a->waited;
+    uint64_t alarm = arm(a, deadline, set), waited = a->waited;
     uint64_t came = (alarm > set ? alarm : set) + overhead / 2;
 
     stays_in_bounds(a, hz);
@@ -345,6 +384,7 @@ static void any_history(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_of_an_eighth),
+        cmocka_unit_test(what_is_news),
         cmocka_unit_test(outliers_teach_nothing),
         cmocka_unit_test(stops_and_recovers),
         cmocka_unit_test(fixed_stays),

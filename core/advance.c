@@ -9,7 +9,7 @@
 static struct {
     uint64_t hz;
     uint64_t start, least, most; /* with a point */
-    uint64_t settled, outlier;
+    uint64_t settled, outlier, brief;
 } scale;
 
 static uint64_t pointed(uint64_t ns) {
@@ -21,6 +21,7 @@ void advance_clock(uint64_t hz) {
     scale.start = pointed(ADVANCE_START_NS);
     scale.least = pointed(ADVANCE_LEAST_NS);
     scale.most = pointed(ADVANCE_MOST_NS);
+    scale.brief = pointed(ADVANCE_SHORT_NS) >> POINT;
     scale.outlier = pointed(ADVANCE_OUTLIER_NS) >> POINT;
     scale.settled = hz / (GIGA / ADVANCE_SETTLED_CYCLES);
     if (scale.settled > ADVANCE_SETTLED_CYCLES) {
@@ -61,8 +62,8 @@ void advance_woken(struct advance *a, uint64_t deadline, uint64_t now) {
     }
 }
 
-bool advance_close(const struct advance *a, uint64_t now) {
-    return now >= a->due || a->due - now < scale.settled;
+bool advance_short(const struct advance *a, uint64_t now) {
+    return now >= a->due || a->due - now <= scale.brief;
 }
 
 void advance_enter(struct advance *a, bool waits) {

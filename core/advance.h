@@ -43,6 +43,9 @@
 #define ADVANCE_OUTLIER_NS     10000u
 #define ADVANCE_RECOVERY       64u
 
+/* What is waited for in any case: the way round by the guest's own timer costs more. */
+#define ADVANCE_SHORT_NS 1000u
+
 #define ADVANCE_NEVER UINT64_MAX /* no deadline */
 #define ADVANCE_POINT 8u         /* bits after the point */
 
@@ -113,8 +116,8 @@ static inline uint64_t advance_entry_time(const struct advance *a, uint64_t now)
     return a->bound && now < a->due ? a->due : now;
 }
 
-/* Whether an arrival at `now` is so close that waiting for the rest is less than any way out. */
-bool advance_close(const struct advance *a, uint64_t now);
+/* Whether no more than ADVANCE_SHORT_NS is left at `now` of what the vCPU is bound to. */
+bool advance_short(const struct advance *a, uint64_t now);
 
 /*
  * It goes into its guest; `waits`: and not before a->due. From now on it is not bound but entered:

@@ -63,15 +63,16 @@ void vcpu_woken(struct vcpu *v) {
 /*
  * Who may wait. The wait is never longer than the advance, and it is this vCPU's own running time:
  * it is charged for it. While nobody else is to run here it costs nobody anything; who comes in
- * the middle waits for its end as for that of any other work of ours. If somebody waits already, a
- * rest of less than 100 cycles is waited for all the same, as the way without costs more than that:
- * it goes into its guest at once, where its own timer interrupts it at the deadline.
+ * the middle waits for its end as for that of any other work of ours. If somebody waits already, it
+ * goes into its guest at once, where its own timer interrupts it at the deadline; but that is an
+ * exit more, and two switches if the guest sleeps again meanwhile, so that a short rest, as all are
+ * once the overhead is known, is waited for all the same: it takes less from the others.
  */
 void vcpu_enter_bound(struct pcpu *p, struct vcpu *v) {
     struct advance *a = &v->advance;
     uint64_t now = port_clock();
 
-    if (!advance_close(a, now) && sched_slice_end(p->index) != UINT64_MAX) {
+    if (!advance_short(a, now) && sched_slice_end(p->index) != UINT64_MAX) {
         a->arrived = now;
         advance_enter(a, false);
         vcpu_request(v, REQUEST_TIMER | REQUEST_IRQ); /* its timers as they really are */

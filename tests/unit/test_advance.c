@@ -237,9 +237,9 @@ static void deadlines(void **state) {
     assert_int_equal(advance_entry_time(&a, 9500), 10000);
     assert_int_equal(advance_entry_time(&a, 10000), 10000);
     assert_int_equal(advance_entry_time(&a, 10001), 10001);
-    assert_false(advance_close(&a, 9900));
-    assert_true(advance_close(&a, 9901));
-    assert_true(advance_close(&a, 20000));
+    assert_false(advance_short(&a, 8999));
+    assert_true(advance_short(&a, 9000));
+    assert_true(advance_short(&a, 20000));
     advance_unbind(&a);
     assert_int_equal(advance_entry_time(&a, 9500), 9500);
     advance_woken(&a, 0, 5); /* long past */

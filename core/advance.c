@@ -47,7 +47,7 @@ static void begin(struct advance *a, int32_t setting) {
 }
 
 void advance_init(struct advance *a, int32_t setting) {
-    *a = (struct advance){.setting = setting};
+    *a = (struct advance){.setting = setting, .counted = true};
     begin(a, setting);
 }
 
@@ -69,20 +69,9 @@ bool advance_short(const struct advance *a, uint64_t now) {
 void advance_enter(struct advance *a, bool waits) {
     a->bound = false;
     a->entered = true;
+    a->counted = false;
+    a->fair = a->in_time;
     a->waits = waits;
-}
-
-bool advance_news(const struct advance *a) {
-    int64_t error = (int64_t)(a->arrived - a->due);
-
-    if (__atomic_load_n(&a->setting, __ATOMIC_RELAXED) != a->adopted) {
-        return true;
-    }
-    if (!a->entered) {
-        return false;
-    }
-    return (error > 0 ? error <= (int64_t)scale.outlier : 0 - (uint64_t)error >= scale.settled) ||
-           a->stopped;
 }
 
 /* Too early or too late by so much. */
@@ -118,18 +107,40 @@ static void recover(struct advance *a, bool early, uint64_t error) {
     }
 }
 
-/* The last entry, which came `error` too late. */
-static void take_entry(struct advance *a, int64_t error) {
-    bool early = error < 0;
-    uint64_t size = early ? 0 - (uint64_t)error : (uint64_t)error;
+static int64_t last_error(const struct advance *a) {
+    return (int64_t)(a->arrived - a->due);
+}
 
-    a->entered = false;
+static bool is_outlier(const struct advance *a) {
+    return last_error(a) > (int64_t)scale.outlier || !a->fair;
+}
+
+bool advance_news(const struct advance *a) {
+    int64_t error = last_error(a);
+
+    if (__atomic_load_n(&a->setting, __ATOMIC_RELAXED) != a->adopted) {
+        return true;
+    }
+    if (!a->entered) {
+        return false;
+    }
+    return (error > 0 ? error <= (int64_t)scale.outlier : 0 - (uint64_t)error >= scale.settled) ||
+           a->stopped;
+}
+
+void advance_count(struct advance *a) {
+    int64_t error = last_error(a);
+
+    if (a->counted) {
+        return;
+    }
+    a->counted = true;
     show(&a->expiries, a->expiries + 1);
     show_signed(&a->last_error, error);
-    if (early && a->waits) {
-        show(&a->waited, a->waited + size);
+    if (error < 0 && a->waits) {
+        show(&a->waited, a->waited + (0 - (uint64_t)error));
     }
-    if (error > (int64_t)scale.outlier || !a->in_time) {
+    if (is_outlier(a)) {
         show(&a->outliers, a->outliers + 1);
         return;
     }
@@ -139,23 +150,23 @@ static void take_entry(struct advance *a, int64_t error) {
     if (error < a->most_early) {
         show_signed(&a->most_early, error);
     }
-    if (a->adopted != ADVANCE_ADAPTIVE) {
-        return;
-    }
-    if (a->stopped) {
-        recover(a, early, size);
-    } else {
-        adapt(a, early, size);
-    }
 }
 
 bool advance_learn(struct advance *a) {
     int32_t setting = __atomic_load_n(&a->setting, __ATOMIC_RELAXED);
     bool was_stopped = a->stopped;
+    int64_t error = last_error(a);
 
-    if (a->entered) {
-        take_entry(a, (int64_t)(a->arrived - a->due));
+    if (a->entered && a->adopted == ADVANCE_ADAPTIVE && !is_outlier(a)) {
+        uint64_t size = error < 0 ? 0 - (uint64_t)error : (uint64_t)error;
+
+        if (a->stopped) {
+            recover(a, error < 0, size);
+        } else {
+            adapt(a, error < 0, size);
+        }
     }
+    a->entered = false;
     if (setting != a->adopted) {
         begin(a, setting);
     }

@@ -7,7 +7,8 @@
  *
  *     if (advance_news(a)) advance_learn(a);      the vCPU leaves its pCPU; what came before
  *     alarm = advance_arm(a, deadline, now)       it goes to sleep; the alarm is set
- *     advance_woken(a, deadline, now)             the alarm woke it: bound to the deadline, or not
+ *     advance_count(a)                            the alarm woke it: counters of the last time,
+ *     advance_woken(a, deadline, now)             bound to the deadline, or not
  *     a->arrived = port_clock(); wait for a->due  last before the guest: see arch_enter_at()
  *
  * Learning is not done between the wait and the guest, where it would be lateness of its own.
@@ -59,6 +60,8 @@ struct advance {
     bool bound;    /* it is on its way into its guest, not to be there before `due` */
     bool entered;  /* it went, `arrived` says when it could have: to be learned from */
     bool in_time;  /* its alarm was not late when it was set */
+    bool fair;     /* the same of the last entry's alarm */
+    bool counted;  /* the last entry is in the counters below */
     bool waits;    /* it waited for `due`, if it was early */
     bool stopped;  /* adaptive, and something is wrong */
     uint32_t good; /* since it stopped: expiries in a row with an overhead that is allowed */
@@ -125,10 +128,7 @@ bool advance_short(const struct advance *a, uint64_t now);
  */
 void advance_enter(struct advance *a, bool waits);
 
-/*
- * Whether the setting has changed, or there was an entry that changes the next alarm. If not, it
- * may be taken into account later, where there is more time, but before the next one.
- */
+/* Whether the setting has changed, or there was an entry that changes the next alarm. */
 bool advance_news(const struct advance *a);
 
 /*
@@ -136,6 +136,12 @@ bool advance_news(const struct advance *a);
  * just stopped advancing.
  */
 bool advance_learn(struct advance *a);
+
+/*
+ * The counters for the last entry, if they do not have it yet. Before the next entry, at a time
+ * that the advance covers; always, so that what it covers is the same each time.
+ */
+void advance_count(struct advance *a);
 
 /* The present advance in nanoseconds, and any number of ticks, signed. Any pCPU. */
 uint32_t advance_ns(const struct advance *a);

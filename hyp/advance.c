@@ -19,7 +19,7 @@ static void record(const struct vcpu *v) {
     uint32_t used = (uint32_t)advance_ticks_ns((int64_t)a->used);
 
     trace_at(now, TRACE_DEADLINE, trace_who(v), at_most(now - a->due, UINT32_MAX));
-    trace_at(now, TRACE_ARRIVAL, trace_who(v), (uint32_t)a->last_error);
+    trace_at(now, TRACE_ARRIVAL, trace_who(v), (uint32_t)(a->arrived - a->due));
     trace_at(now, TRACE_ADVANCE, trace_who(v), used << 16 | at_most(advance_ns(a), UINT16_MAX));
 }
 
@@ -54,9 +54,7 @@ uint64_t vcpu_alarm(struct vcpu *v, uint64_t deadline) {
 void vcpu_woken(struct vcpu *v) {
     struct advance *a = &v->advance;
 
-    if (a->entered) {
-        learn(v);
-    }
+    advance_count(a);
     advance_woken(a, arch_vcpu_deadline(v, true), port_clock());
 }
 

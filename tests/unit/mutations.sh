@@ -89,12 +89,8 @@ mutation "timers of one that does not wait stay due" test_hyp_advance does_not_w
 	hyp/advance.c '/vcpu_request(v, REQUEST_TIMER | REQUEST_IRQ);/d'
 mutation "a long wait while others wait" test_hyp_advance does_not_wait_while_others_do \
 	hyp/advance.c 's/if (!advance_short(a, now) .*{/if (false) {/'
-mutation "still bound after it was taken off again" test_hyp_advance any_order_of_things \
-	core/advance.h 's/^    a->bound = false;$/;/'
 mutation "the wait is the guest's time" test_hyp_advance the_wait_is_the_hypervisors_time \
 	hyp/advance.c 's/exit_end_switched(p, v, .*/exit_end_switched(p, v, now);/'
-mutation "bound though it is another deadline" test_hyp_advance any_order_of_things \
-	core/advance.c 's/deadline - now <= a->used/true/'
 
 # ---- Counters ----
 mutation "exits end when the vCPU leaves its pCPU" test_hyp_counters exit_times_add_up \

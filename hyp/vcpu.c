@@ -291,7 +291,7 @@ static inline bool vcpu_may_enter(struct pcpu *p, struct vcpu *v) {
     if (atomic_load_explicit(&v->requests, memory_order_acquire) != 0) {
         return false;
     }
-    if (v->advance.bound) {
+    if (__builtin_expect(v->advance.bound, false)) {
         vcpu_enter_bound(p, v);
         return false;
     }

@@ -167,6 +167,9 @@ static void vm_defaults(struct vm_config *vm, struct span name, uint32_t line) {
                              .advance_ns = ADVANCE_ADAPTIVE,
                              .cpus = cpu_set_all(),
                              .autostart = true,
+                             .pvtime = true,
+                             .pvlock = true,
+                             .pvsched = true,
                              .line = line};
     for (size_t i = 0; i < name.n; i++) {
         vm->name[i] = name.p[i];

@@ -38,6 +38,9 @@
 /* The default of `weight`. */
 #define CONFIG_WEIGHT_DEFAULT 256u
 
+/* Whose UID a guest is told. */
+enum config_identity { IDENTITY_PARAVANE, IDENTITY_KVM };
+
 /* One [vm NAME] section. All strings end in NUL; one that was not given is empty. */
 struct vm_config {
     char name[CONFIG_NAME_MAX + 1];
@@ -51,6 +54,11 @@ struct vm_config {
     int32_t advance_ns;  /* timer advancement: core/advance.h */
     struct cpu_set cpus; /* pCPUs that it may run on; all when not given; never empty */
     bool autostart;
+    uint32_t identity;                  /* enum config_identity */
+    bool pvtime;                        /* stolen time is offered */
+    bool pvlock;                        /* PV lock is; default: with our own identity only */
+    bool pvsched;                       /* openEuler's PV sched is */
+    bool flag_blocked;                  /* a vCPU that waits in WFI counts as preempted */
     uint32_t line;                      /* of the section's header, from 1 */
     uint32_t key_line[CONFIG_KEYS_MAX]; /* read by config_vm_key_line() */
 };

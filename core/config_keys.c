@@ -24,6 +24,12 @@ static const struct config_key vm_keys[] = {
     {"advance_ns", KEY_ADVANCE, false, VM(advance_ns), 0, ADVANCE_FIXED_MAX,
      "-1 (adaptive), 0 (off) or nanoseconds up to 50000"},
     {"autostart", KEY_YESNO, false, VM(autostart), 0, 1, "yes or no"},
+    {"identity", KEY_CHOICE, false, VM(identity), 0, 1,
+     "paravane or kvm"}, /* enum config_identity */
+    {"pvtime", KEY_YESNO, false, VM(pvtime), 0, 1, "yes or no"},
+    {"pvlock", KEY_YESNO, false, VM(pvlock), 0, 1, "yes or no"},
+    {"pvsched", KEY_YESNO, false, VM(pvsched), 0, 1, "yes or no"},
+    {"flag_blocked", KEY_YESNO, false, VM(flag_blocked), 0, 1, "yes or no"},
 };
 
 static const struct config_key machine_keys[] = {
@@ -121,6 +127,19 @@ static bool read_advance(struct span s, uint64_t max, uint64_t *ns) {
     return span_take_number(&s, ns) && s.n == 0 && *ns <= max;
 }
 
+/* The number of the word `s` among those of "a or b or c". */
+static bool read_choice(struct span s, struct span words, uint64_t *number) {
+    for (*number = 0; words.n != 0; ++*number) {
+        struct span word = span_take(&words, ' ');
+
+        if (span_equal(word, s)) {
+            return true;
+        }
+        (void)span_take(&words, ' '); /* "or" */
+    }
+    return false;
+}
+
 bool config_read_value(const struct config_key *key, struct span s, struct config_value *v) {
     v->text = s;
     v->number = s.n;
@@ -150,6 +169,8 @@ bool config_read_value(const struct config_key *key, struct span s, struct confi
     case KEY_YESNO:
         v->number = span_is(s, "yes");
         return v->number == 1 || span_is(s, "no");
+    case KEY_CHOICE:
+        return read_choice(s, span_of(key->expected), &v->number);
     }
     return v->number >= key->min && v->number <= key->max;
 }
@@ -167,6 +188,7 @@ void config_store_value(void *target, const struct config_key *key, const struct
         text[v->text.n] = '\0';
         break;
     case KEY_NUMBER:
+    case KEY_CHOICE:
         *(uint32_t *)field = (uint32_t)v->number;
         break;
     case KEY_ADVANCE:

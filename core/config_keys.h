@@ -22,6 +22,7 @@ enum config_key_type {
     KEY_DURATION, /* uint64_t nanoseconds, written with us or ms */
     KEY_CPUS,     /* struct cpu_set */
     KEY_YESNO,    /* bool */
+    KEY_CHOICE,   /* uint32_t: the number of a word among those of `expected`, "a or b or c" */
 };
 
 /*

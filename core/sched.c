@@ -25,10 +25,9 @@
  * the lead has to grow anew, a slice of it, so that moves are rare; queues that advance equally
  * fast move nobody; a pCPU where nobody waits does nothing of this.
  *
- * No waiting entity is overlooked by an idle pCPU: who queues an entity looks at the idle set
- * afterwards; who goes idle joins the idle set and looks at the queues afterwards; all four
- * accesses are sequentially consistent, so at least one of the two sees the other. Whoever kicks an
- * idle pCPU takes it out of the set first, so that two do not wake the same one.
+ * No waiting entity is overlooked by an idle pCPU: who queues one looks at the idle set afterwards;
+ * who goes idle joins it and looks at the queues afterwards; all four accesses are sequentially
+ * consistent, so at least one sees the other. Whoever kicks an idle pCPU takes it out of the set.
  */
 #include "core/sched.h"
 
@@ -36,76 +35,41 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/idle_set.h"
 #include "core/port.h"
+#include "core/relaxed.h"
 #include "core/sched_queue.h"
 #include "core/spinlock.h"
 
 #define LAG_SLICES   4u  /* how far behind a vtime may be when it meets another queue */
 #define TURN_PARTS   16u /* a turn lasts at least this part of a slice, whoever wakes up */
 #define YIELD_SLICES 2u  /* who is further behind than this can't give up the CPU by a yield */
-#define NO_CPU       UINT32_MAX
-#define SET_WORDS    (CPU_SET_MAX / 64)
 
-static struct run_queue queue_memory[SCHED_MAX_CPUS];
-/* Through a pointer that compilers can't see through: they would compute each address anew. */
-static struct run_queue *queues;
+static struct run_queue queues[SCHED_MAX_CPUS];
 
 static struct {
-    _Alignas(128) uint64_t idle[SET_WORDS]; /* atomic: pCPUs that found nothing to run */
+    struct idle_set idle; /* pCPUs that found nothing to run */
     _Alignas(128) unsigned cpus;
     uint64_t slice;
-    uint64_t online[SET_WORDS]; /* atomic */
+    uint64_t online[CPU_SET_MAX / 64]; /* atomic */
 } sched;
+
+/* Compilers, if they saw what array that is, would compute the address of each field anew. */
+static inline struct run_queue *queue_of(unsigned cpu) {
+    struct run_queue *q = queues;
+
+    __asm__("" : "+r"(q));
+    return q + cpu;
+}
 
 /* How far vtimes may lie apart between two entities: the lighter one moves in larger steps. */
 static uint64_t slices_for(unsigned slices, uint32_t weight, uint32_t other) {
     return scaled(slices * sched.slice, weight < other ? weight : other);
 }
 
-/* --- the idle set --- */
-
-static bool any_idle(void) {
-    return (__atomic_load_n(&sched.idle[0], __ATOMIC_SEQ_CST) |
-            __atomic_load_n(&sched.idle[1], __ATOMIC_SEQ_CST)) != 0;
-}
-
-static void idle_add(unsigned cpu) {
-    __atomic_fetch_or(&sched.idle[cpu / 64], 1ull << (cpu % 64), __ATOMIC_SEQ_CST);
-}
-
-/* Takes `cpu` out of the idle set; whether it was in there. The caller must kick it if so. */
-static bool idle_claim(unsigned cpu) {
-    uint64_t bit = 1ull << (cpu % 64);
-    uint64_t *word = &sched.idle[cpu / 64];
-
-    return (__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit) != 0 &&
-           (__atomic_fetch_and(word, ~bit, __ATOMIC_SEQ_CST) & bit) != 0;
-}
-
-/* Claims the idle pCPU with the lowest number out of `allowed`, or returns NO_CPU. */
-RARE static unsigned idle_claim_any(const struct cpu_set *allowed) {
-    for (unsigned word = 0; word < SET_WORDS; word++) {
-        uint64_t bits;
-
-        while ((bits = __atomic_load_n(&sched.idle[word], __ATOMIC_SEQ_CST) &
-                       allowed->bits[word]) != 0) {
-            unsigned cpu = word * 64 + (unsigned)__builtin_ctzll(bits);
-
-            if (idle_claim(cpu)) {
-                return cpu;
-            }
-        }
-    }
-    return NO_CPU;
-}
-
-/*
- * Takes the lock of the queue that the entity belongs to, which may change until we have it.
- * Acquire and release on `cpu`: who moves an entity has one lock at a time.
- */
-static struct run_queue *lock_queue_of(struct sched_entity *e) {
+struct run_queue *sched_lock_queue_of(struct sched_entity *e) {
     for (;;) {
-        struct run_queue *q = &queues[__atomic_load_n(&e->cpu, __ATOMIC_ACQUIRE)];
+        struct run_queue *q = queue_of(__atomic_load_n(&e->cpu, __ATOMIC_ACQUIRE));
 
         spin_lock(&q->lock);
         if (__atomic_load_n(&e->cpu, __ATOMIC_ACQUIRE) == q->cpu) {
@@ -119,7 +83,7 @@ static struct run_queue *lock_queue_of(struct sched_entity *e) {
 
 /* Makes the pCPU pick at `when` at the latest, and look at that at once. */
 static void pick_by(struct run_queue *q, uint64_t when) {
-    if (when < __atomic_load_n(&q->slice_end, __ATOMIC_RELAXED)) {
+    if (when < load_relaxed(&q->slice_end)) {
         __atomic_store_n(&q->slice_end, when, __ATOMIC_RELEASE);
         port_kick_cpu(q->cpu);
     }
@@ -153,13 +117,16 @@ static void announce(struct run_queue *q, const struct sched_entity *e, uint64_t
     const struct sched_entity *cur = q->cur;
 
     if (cur == NULL) {
-        idle_claim(q->cpu);
+        idle_claim(&sched.idle, q->cpu);
+        if (q->waiting > 1) { /* it can take one of them only */
+            store_relaxed(&q->offered, true);
+        }
         pick_by(q, 0);
     } else if (before(e->vtime + e->slice_vtime / 4, cur->vtime)) {
         uint64_t least = q->turn + sched.slice / TURN_PARTS;
 
         pick_by(q, now < least ? least : 0);
-    } else if (__atomic_load_n(&q->slice_end, __ATOMIC_RELAXED) == UINT64_MAX) {
+    } else if (load_relaxed(&q->slice_end) == UINT64_MAX) {
         uint64_t least = now + sched.slice / 4;
 
         pick_by(q, q->turn + sched.slice > least ? q->turn + sched.slice : least);
@@ -169,11 +136,11 @@ static void announce(struct run_queue *q, const struct sched_entity *e, uint64_t
 /* Makes an idle pCPU that may run the waiting `e` look for it. */
 RARE static void offer(const struct sched_entity *e) {
     if (!__atomic_load_n(&e->on_cpu, __ATOMIC_SEQ_CST)) {
-        unsigned cpu = idle_claim_any(&e->allowed);
+        unsigned cpu = idle_claim_any(&sched.idle, &e->allowed);
 
-        if (cpu != NO_CPU) {
-            __atomic_store_n(&queues[cpu].offered, true, __ATOMIC_RELEASE);
-            __atomic_store_n(&queues[cpu].slice_end, 0, __ATOMIC_RELEASE);
+        if (cpu != IDLE_NONE) {
+            __atomic_store_n(&queue_of(cpu)->offered, true, __ATOMIC_RELEASE);
+            __atomic_store_n(&queue_of(cpu)->slice_end, 0, __ATOMIC_RELEASE);
             port_kick_cpu(cpu);
         }
     }
@@ -181,9 +148,10 @@ RARE static void offer(const struct sched_entity *e) {
 
 /* The same for all in a queue, whose lock is taken here if there is anything to do. */
 static void offer_queue(struct run_queue *q) {
-    if (__atomic_load_n(&q->waiting, __ATOMIC_SEQ_CST) != 0 && any_idle()) {
+    if (__atomic_load_n(&q->waiting, __ATOMIC_SEQ_CST) != 0 && idle_any(&sched.idle)) {
         spin_lock(&q->lock);
-        for (const struct sched_entity *e = q->head; e != NULL && any_idle(); e = e->next) {
+        for (const struct sched_entity *e = q->head; e != NULL && idle_any(&sched.idle);
+             e = e->next) {
             offer(e);
         }
         spin_unlock(&q->lock);
@@ -196,7 +164,7 @@ static void offer_queue(struct run_queue *q) {
  */
 RARE static void offer_all(void) {
     for (unsigned cpu = 0; cpu < sched.cpus; cpu++) {
-        offer_queue(&queues[cpu]);
+        offer_queue(queue_of(cpu));
     }
 }
 
@@ -211,7 +179,7 @@ static void move_up_lone(struct run_queue *to, uint64_t vtime, uint64_t now) {
                 to->cur->vtime = vtime;
                 raise_floor(to, vtime);
             }
-            publish(to);
+            publish(to, to->cur);
         }
         spin_unlock(&to->lock);
     }
@@ -227,7 +195,7 @@ static struct run_queue *furthest_ahead(const struct run_queue *q, const struct 
     uint64_t best_low = 0;
 
     for (unsigned cpu = 0; cpu < sched.cpus; cpu++) {
-        struct run_queue *other = &queues[cpu];
+        struct run_queue *other = queue_of(cpu);
         uint32_t weight;
         uint64_t low;
 
@@ -238,7 +206,7 @@ static struct run_queue *furthest_ahead(const struct run_queue *q, const struct 
         if (weight == 0) {
             continue; /* idle, and knows that somebody waits here */
         }
-        if (__atomic_load_n(&other->waiting, __ATOMIC_RELAXED) == 0) {
+        if (load_relaxed(&other->waiting) == 0) {
             uint64_t least = e->vtime - slices_for(LAG_SLICES, e->weight, weight);
 
             if (before(low, least)) {
@@ -290,7 +258,7 @@ RARE static bool send_away(struct run_queue *q, struct sched_entity *e,
 static struct sched_entity *steal(unsigned cpu) {
     for (unsigned step = 1; step < sched.cpus; step++) {
         unsigned victim = cpu + step < sched.cpus ? cpu + step : cpu + step - sched.cpus;
-        struct run_queue *q = &queues[victim];
+        struct run_queue *q = queue_of(victim);
         struct sched_entity *e;
 
         if (__atomic_load_n(&q->waiting, __ATOMIC_SEQ_CST) == 0) {
@@ -353,21 +321,21 @@ static struct sched_entity *choose(struct run_queue *q, struct sched_entity *sta
 /* `next`, who is not in the list, runs on q from now on. */
 static void start(struct run_queue *q, struct sched_entity *next, uint64_t now) {
     if (next->state != RUN_RUNNING) { /* NOLINT(*.NullDereference): a stolen one is the head */
-        set_state(q, next, RUN_RUNNING, now);
+        begin_running(q, next, now);
     }
-    __atomic_store_n(&next->wake_pending, false, __ATOMIC_RELAXED);
-    if (!__atomic_load_n(&next->on_cpu, __ATOMIC_RELAXED)) {
-        if (next->switches++ != 0 && next->last_cpu != q->cpu) {
-            next->migrations++;
+    store_relaxed(&next->wake_pending, false);
+    if (!load_relaxed(&next->on_cpu)) {
+        if (next->last_cpu != q->cpu) {
+            next->migrations += next->switches != 0;
+            next->last_cpu = q->cpu;
         }
-        next->last_cpu = q->cpu;
-        __atomic_store_n(&next->on_cpu, true, __ATOMIC_RELAXED);
+        next->switches++;
+        store_relaxed(&next->on_cpu, true);
     }
     q->cur = next;
     q->turn = now;
-    __atomic_store_n(&q->slice_end, q->waiting != 0 ? now + sched.slice : UINT64_MAX,
-                     __ATOMIC_RELAXED);
-    publish(q);
+    store_relaxed(&q->slice_end, q->waiting != 0 ? now + sched.slice : UINT64_MAX);
+    publish(q, next);
 }
 
 /*
@@ -378,27 +346,27 @@ RARE static bool look_elsewhere(struct run_queue *q) {
     struct sched_entity *e;
 
     q->cur = NULL;
-    publish(q);
-    __atomic_store_n(&q->slice_end, UINT64_MAX, __ATOMIC_RELAXED);
-    __atomic_store_n(&q->offered, false, __ATOMIC_RELAXED);
-    idle_add(q->cpu);
+    publish(q, NULL);
+    store_relaxed(&q->slice_end, UINT64_MAX);
+    store_relaxed(&q->offered, false);
+    idle_add(&sched.idle, q->cpu);
     spin_unlock(&q->lock);
 
     e = steal(q->cpu);
     if (e == NULL) {
         return false;
     }
-    idle_claim(q->cpu);
+    idle_claim(&sched.idle, q->cpu);
     spin_lock(&q->lock);
     add_moved(q, e, LAG_SLICES * e->slice_vtime);
     raise_floor(q, q->head->vtime); /* not always e: somebody may have come in meanwhile */
-    __atomic_store_n(&q->offered, true, __ATOMIC_RELAXED);
+    store_relaxed(&q->offered, true);
     return true;
 }
 
 struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
                                 enum run_state prev_state) {
-    struct run_queue *q = &queues[cpu];
+    struct run_queue *q = queue_of(cpu);
     struct sched_entity *stay = NULL;
     struct sched_entity *next;
     bool yield = false;
@@ -409,9 +377,9 @@ struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
     if (prev != NULL) {
         charge(prev, now);
         if (prev_state == RUN_RUNNABLE) {
-            yield = now < __atomic_load_n(&q->slice_end, __ATOMIC_RELAXED);
+            yield = now < load_relaxed(&q->slice_end);
             stay = prev;
-        } else if (__atomic_load_n(&prev->wake_pending, __ATOMIC_RELAXED)) {
+        } else if (load_relaxed(&prev->wakes) != 0 && called_off(prev, prev_state)) {
             stay = prev;
         } else {
             enter_state(q, prev, prev_state, false);
@@ -430,20 +398,22 @@ struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
         if (stay != NULL) {
             enter_state(q, stay, RUN_RUNNABLE, yield);
             list_insert(q, stay);
+            list_changed(q, q->waiting);
+        } else {
+            __atomic_store_n(&q->waiting, q->waiting - 1, __ATOMIC_SEQ_CST);
         }
-        list_changed(q, stay != NULL ? q->waiting : q->waiting - 1);
     }
     start(q, next, now);
     spin_unlock(&q->lock);
-    if (__atomic_load_n(&q->offered, __ATOMIC_RELAXED)) {
-        __atomic_store_n(&q->offered, false, __ATOMIC_RELAXED);
+    if (load_relaxed(&q->offered)) {
+        store_relaxed(&q->offered, false);
         offer_all();
     }
     return next;
 }
 
 void sched_released(struct sched_entity *prev) {
-    struct run_queue *q = &queues[__atomic_load_n(&prev->cpu, __ATOMIC_RELAXED)];
+    struct run_queue *q = queue_of(load_relaxed(&prev->cpu));
 
     __atomic_store_n(&prev->on_cpu, false, __ATOMIC_SEQ_CST);
     offer_queue(q);
@@ -453,15 +423,15 @@ void sched_released(struct sched_entity *prev) {
 
 /* Where an entity that has no pCPU to go back to begins: where it may run and fewest are. */
 RARE static unsigned find_home(const struct sched_entity *e) {
-    unsigned best = __atomic_load_n(&e->cpu, __ATOMIC_RELAXED);
+    unsigned best = load_relaxed(&e->cpu);
     uint32_t best_load = UINT32_MAX;
 
     for (unsigned cpu = 0; cpu < sched.cpus; cpu++) {
         uint64_t online = __atomic_load_n(&sched.online[cpu / 64], __ATOMIC_ACQUIRE);
 
         if (cpu_set_has(&e->allowed, cpu) && (online >> (cpu % 64) & 1u) != 0) {
-            uint32_t load = __atomic_load_n(&queues[cpu].waiting, __ATOMIC_RELAXED) +
-                            (__atomic_load_n(&queues[cpu].seen_weight, __ATOMIC_RELAXED) != 0);
+            uint32_t load = load_relaxed(&queue_of(cpu)->waiting) +
+                            (load_relaxed(&queue_of(cpu)->seen_weight) != 0);
 
             if (load < best_load) {
                 best_load = load;
@@ -479,18 +449,19 @@ static unsigned choose_cpu(const struct run_queue *q, const struct sched_entity 
     if (__atomic_load_n(&e->on_cpu, __ATOMIC_SEQ_CST)) {
         return cpu; /* its registers are still there: nobody else could run it */
     }
-    if (any_idle()) {
-        unsigned idle = idle_claim(cpu) ? cpu : idle_claim_any(&e->allowed);
+    if (idle_any_hint(&sched.idle)) {
+        unsigned idle =
+            idle_claim(&sched.idle, cpu) ? cpu : idle_claim_any(&sched.idle, &e->allowed);
 
-        if (idle != NO_CPU) {
+        if (idle != IDLE_NONE) {
             return idle;
         }
     }
     return e->switches != 0 ? cpu : find_home(e);
 }
 
-void sched_wake(struct sched_entity *e) {
-    struct run_queue *q = lock_queue_of(e);
+__attribute__((flatten)) void sched_wake(struct sched_entity *e) {
+    struct run_queue *q = sched_lock_queue_of(e);
     uint64_t now = port_clock();
     uint64_t credit = e->slice_vtime; /* the most that a sleep may save up */
     unsigned cpu;
@@ -505,13 +476,13 @@ void sched_wake(struct sched_entity *e) {
     cpu = choose_cpu(q, e);
     set_state(q, e, RUN_RUNNABLE, now);
     refresh(q, now);
-    if (before(e->vtime, q->floor - credit)) {
-        e->vtime = q->floor - credit;
-    }
     if (cpu != q->cpu) { /* from here on it is RUNNABLE: nobody else touches it */
+        if (before(e->vtime, q->floor - credit)) {
+            e->vtime = q->floor - credit;
+        }
         __atomic_store_n(&e->cpu, (uint16_t)cpu, __ATOMIC_RELEASE);
         spin_unlock(&q->lock);
-        q = &queues[cpu];
+        q = queue_of(cpu);
         spin_lock(&q->lock);
         now = port_clock();
         refresh(q, now);
@@ -521,21 +492,36 @@ void sched_wake(struct sched_entity *e) {
     }
     add_moved(q, e, credit);
     announce(q, e, now);
-    if (q->cur != NULL && any_idle()) {
+    if (q->cur != NULL && idle_any(&sched.idle)) {
         offer(e);
     }
     spin_unlock(&q->lock);
 }
 
+void sched_kick(struct sched_entity *e) {
+    struct run_queue *q = sched_lock_queue_of(e);
+    bool blocked = e->state == RUN_BLOCKED;
+
+    if (!blocked) {
+        e->kicked = true;
+    }
+    spin_unlock(&q->lock);
+    if (blocked) {
+        sched_wake(e); /* if somebody did meanwhile, its wait is over all the same */
+    }
+}
+
 void sched_block_prepare(struct sched_entity *e) {
     /* Acquire: if this takes away a wake, then what led to that wake is visible after it. */
-    (void)__atomic_exchange_n(&e->wake_pending, false, __ATOMIC_ACQUIRE);
+    if (load_relaxed(&e->wake_pending)) { /* an exchange of false for false would order nothing */
+        (void)__atomic_exchange_n(&e->wake_pending, false, __ATOMIC_ACQUIRE);
+    }
 }
 
 /* --- the rest --- */
 
 uint64_t sched_slice_end(unsigned cpu) {
-    return __atomic_load_n(&queues[cpu].slice_end, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&queue_of(cpu)->slice_end, __ATOMIC_ACQUIRE);
 }
 
 bool sched_need_pick(unsigned cpu) {
@@ -545,41 +531,27 @@ bool sched_need_pick(unsigned cpu) {
 }
 
 void sched_set_weight(struct sched_entity *e, uint32_t weight) {
-    struct run_queue *q = lock_queue_of(e);
+    struct run_queue *q = sched_lock_queue_of(e);
 
     refresh(q, port_clock()); /* what it ran so far counts by the old one */
     e->weight = weight;
     e->vtime_rest = 0;
     e->slice_vtime = scaled(sched.slice, weight);
-    publish(q);
+    publish(q, q->cur);
     spin_unlock(&q->lock);
-}
-
-uint64_t sched_times(struct sched_entity *e, uint64_t times[RUN_STATES]) {
-    struct run_queue *q = lock_queue_of(e);
-    uint64_t now = port_clock();
-
-    for (unsigned state = 0; state < RUN_STATES; state++) {
-        times[state] = e->times[state];
-    }
-    now = now > e->since ? now : e->since;
-    times[e->state] += now - e->since;
-    spin_unlock(&q->lock);
-    return now;
 }
 
 void sched_init(unsigned cpus, uint64_t slice) {
-    queues = queue_memory;
     sched.cpus = cpus;
     sched.slice = slice;
-    for (unsigned word = 0; word < SET_WORDS; word++) {
-        sched.idle[word] = 0;
+    for (unsigned word = 0; word < CPU_SET_MAX / 64; word++) {
+        sched.idle.bits[word] = 0;
         sched.online[word] = 0;
     }
     for (unsigned cpu = 0; cpu < cpus; cpu++) {
-        struct run_queue *q = &queues[cpu];
+        struct run_queue *q = queue_of(cpu);
         *q = (struct run_queue){.cpu = (uint16_t)cpu, .slice_end = UINT64_MAX};
-        publish(q);
+        publish(q, q->cur);
     }
 }
 

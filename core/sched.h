@@ -20,6 +20,8 @@
 #include <stdint.h>
 
 #include "core/cpu_set.h"
+#include "core/pvlock.h"
+#include "core/steal.h"
 
 #define SCHED_MAX_CPUS       128u
 #define SCHED_DEFAULT_WEIGHT 256u
@@ -43,9 +45,17 @@ struct sched_entity {
     uint16_t vtime_rest;              /* what vtime lacks, in 1 / weight ticks: nothing is lost */
     uint16_t cpu;                     /* pCPU whose queue it belongs to */
     uint16_t last_cpu;                /* pCPU it was last brought onto */
-    uint8_t state;                    /* enum run_state */
-    bool wake_pending;                /* a wake came while it was RUNNING */
-    bool on_cpu; /* its registers are still on `cpu`: nobody else may take it */
+    union {
+        struct {
+            bool wake_pending; /* a wake came while it was RUNNING */
+            bool kicked;       /* a kick came while it was not BLOCKED */
+        };
+        uint16_t wakes; /* both, to be looked at together */
+    };
+    uint8_t state;        /* enum run_state */
+    bool on_cpu;          /* its registers are still on `cpu`: nobody else may take it */
+    struct pvlock pvlock; /* tells its guest whether it runs */
+    struct steal steal;   /* tells its guest how long it waited for a pCPU */
 };
 
 /*
@@ -78,6 +88,13 @@ void sched_set_weight(struct sched_entity *e, uint32_t weight);
 void sched_wake(struct sched_entity *e);
 
 /*
+ * Ends the wait of a BLOCKED entity as sched_wake() does; one that is not BLOCKED does not wait the
+ * next time that it wants to. So no kick is lost that comes just before a wait. An OFF one stays
+ * OFF.
+ */
+void sched_kick(struct sched_entity *e);
+
+/*
  * Before an entity that runs here looks for a reason not to block: forgets earlier wakes. The
  * sequence "sched_block_prepare; is anything pending?; sched_pick(BLOCKED)" loses no wake.
  */
@@ -87,12 +104,12 @@ void sched_block_prepare(struct sched_entity *e);
  * The one way to change who runs on pCPU `cpu`; called on that pCPU only.
  * `prev` (may be NULL) is the entity that ran there and now is `prev_state`: RUN_RUNNABLE (its
  * slice ended, or somebody better came), RUN_BLOCKED or RUN_OFF. With `wake_pending` set a BLOCKED
- * or OFF one becomes RUNNABLE instead. Returns the entity that runs here from now on (its state is
- * RUNNING; may be prev again, and its wake_pending is then cleared), or NULL: nothing to do, the
- * pCPU counts as idle until it calls again. An idle pCPU and one whose slice ended look at the
- * other queues and take an entity that waits there when that is fair (see sched.c). If the result
- * is not prev, the caller saves prev's registers and then calls sched_released(prev), before it
- * enters the new one.
+ * or OFF one becomes RUNNABLE instead, and with `kicked` a BLOCKED one. Returns the entity that
+ * runs here from now on (its state is RUNNING; may be prev again, and its wake_pending is then
+ * cleared), or NULL: nothing to do, the pCPU counts as idle until it calls again. An idle pCPU and
+ * one whose slice ended look at the other queues and take an entity that waits there when that is
+ * fair (see sched.c). If the result is not prev, the caller saves prev's registers and then calls
+ * sched_released(prev), before it enters the new one.
  */
 struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev, enum run_state prev_state);
 
@@ -110,6 +127,11 @@ bool sched_need_pick(unsigned cpu);
  * UINT64_MAX when nobody waits for this CPU. On that pCPU.
  */
 uint64_t sched_slice_end(unsigned cpu);
+
+/* Ticks that the entity has been RUNNABLE in all. It is RUNNING here, or OFF. */
+static inline uint64_t sched_waited(const struct sched_entity *e) {
+    return e->times[RUN_RUNNABLE];
+}
 
 /*
  * The entity's times per state in ticks up to now, which is returned, exact: the four add up to the

@@ -11,12 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/rare.h"
+#include "core/relaxed.h"
 #include "core/sched.h"
 #include "core/spinlock.h"
 #include "core/trace.h"
-
-/* Keeps what is rarely needed out of the way of the common case. */
-#define RARE __attribute__((noinline, cold))
 
 struct run_queue {
     _Alignas(128) struct spinlock lock; /* guards what is not marked atomic, and all writes */
@@ -31,7 +30,7 @@ struct run_queue {
     uint64_t seen_vtime, seen_since; /* atomic hints: vtime of cur, and when it had that */
     uint64_t seen_head;              /* atomic hint: vtime of head, if somebody waits */
     uint16_t cpu;                    /* its own number */
-    bool offered; /* atomic: it was kicked, while idle, to take an entity from another queue */
+    bool offered; /* atomic: it was kicked, while idle, and somebody may wait whom it leaves */
 };
 
 /* Whether vtime `a` is smaller than `b`, while they are less than 2^63 apart. */
@@ -47,7 +46,7 @@ static inline uint64_t scaled(uint64_t ticks, uint32_t weight) {
 /* After a change of the list: what the others look at without the lock. */
 static inline void list_changed(struct run_queue *q, uint32_t waiting) {
     if (q->head != NULL) {
-        __atomic_store_n(&q->seen_head, q->head->vtime, __ATOMIC_RELAXED);
+        store_relaxed(&q->seen_head, q->head->vtime);
     }
     __atomic_store_n(&q->waiting, waiting, __ATOMIC_SEQ_CST);
 }
@@ -71,28 +70,71 @@ static inline void list_remove(struct run_queue *q, struct sched_entity *e) {
     *(e->next != NULL ? &e->next->prev : &q->tail) = e->prev;
 }
 
-/* Takes the first one out. Then list_changed() is due. */
+/* Takes the first one out. list_changed() is due only for the length. */
 static inline void list_remove_head(struct run_queue *q) {
     struct sched_entity *next = q->head->next;
 
     q->head = next;
-    *(next != NULL ? &next->prev : &q->tail) = NULL;
+    if (next != NULL) {
+        next->prev = NULL;
+        store_relaxed(&q->seen_head, next->vtime);
+    } else {
+        q->tail = NULL;
+    }
 }
+
+/*
+ * Takes the lock of the queue that the entity belongs to, which may change until we have it.
+ * Acquire and release on `cpu`: who moves an entity has one lock at a time.
+ */
+struct run_queue *sched_lock_queue_of(struct sched_entity *e);
 
 /* Records that `e`, of q, is in state `to` from e->since on. While a trace is taken. */
 RARE void sched_trace(const struct run_queue *q, const struct sched_entity *e, enum run_state to,
                       bool yield);
 
+/* Tells the guest, by the records of `e` that are in use, that it is in state `to`. */
+static inline void tell_guest(struct sched_entity *e, enum run_state to) {
+    if (e->pvlock.record != NULL) {
+        bool waits = to == RUN_BLOCKED && !e->pvlock.flag_blocked;
+
+        pvlock_state(&e->pvlock, to == RUN_RUNNING, to != RUN_RUNNING && !waits);
+    }
+    if (to == RUN_RUNNING && e->steal.record != NULL) {
+        steal_update(&e->steal, e->times[RUN_RUNNABLE]);
+    }
+}
+
 /*
  * Another state; the time in the present one has been added up to e->since. `yield`: the entity
- * gives the pCPU up though its slice is not over.
+ * gives the pCPU up though its slice is not over. The one place where a guest's records change: so
+ * its flag is 0 before its first instruction here, and set before another runs.
  */
 static inline void enter_state(const struct run_queue *q, struct sched_entity *e,
                                enum run_state state, bool yield) {
-    if (trace_active()) {
-        sched_trace(q, e, state, yield);
+    uint32_t watch = watch_word();
+
+    if (__builtin_expect(watch != 0, false)) {
+        if ((watch & WATCH_TRACE) != 0) {
+            sched_trace(q, e, state, yield);
+        }
+        tell_guest(e, state);
     }
     e->state = (uint8_t)state;
+}
+
+/*
+ * Whether `e`, which runs and is to be BLOCKED or OFF, goes on instead, as e->wakes is not 0. A
+ * kick ends a block only, and with any block that ends it is over.
+ */
+static inline bool called_off(struct sched_entity *e, enum run_state state) {
+    bool off = load_relaxed(&e->wake_pending);
+
+    if (state == RUN_BLOCKED) {
+        off |= e->kicked;
+        e->kicked = false;
+    }
+    return off;
 }
 
 /* Ends the entity's stay in its present state. */
@@ -106,6 +148,18 @@ static inline void set_state(const struct run_queue *q, struct sched_entity *e,
         e->longest_wait = spent;
     }
     enter_state(q, e, state, false);
+}
+
+/* A RUNNABLE one gets the pCPU: set_state() without questions. */
+static inline void begin_running(const struct run_queue *q, struct sched_entity *e, uint64_t now) {
+    uint64_t spent = now > e->since ? now - e->since : 0;
+
+    e->times[RUN_RUNNABLE] += spent;
+    e->since += spent;
+    if (spent > e->longest_wait) {
+        e->longest_wait = spent;
+    }
+    enter_state(q, e, RUN_RUNNING, false);
 }
 
 /* Charges a RUNNING entity for what it ran up to now: its RUNNING state begins anew. */
@@ -149,15 +203,13 @@ static inline void refresh(struct run_queue *q, uint64_t now) {
     }
 }
 
-/* Shows others, who do not take the lock, how far this pCPU's entity is. */
-static inline void publish(struct run_queue *q) {
-    const struct sched_entity *cur = q->cur;
-
+/* Shows others, who do not take the lock, how far this pCPU's entity, `cur`, is. */
+static inline void publish(struct run_queue *q, const struct sched_entity *cur) {
     if (cur != NULL) {
-        __atomic_store_n(&q->seen_vtime, cur->vtime, __ATOMIC_RELAXED);
-        __atomic_store_n(&q->seen_since, cur->since, __ATOMIC_RELAXED);
+        store_relaxed(&q->seen_vtime, cur->vtime);
+        store_relaxed(&q->seen_since, cur->since);
     }
-    __atomic_store_n(&q->seen_weight, cur != NULL ? cur->weight : 0, __ATOMIC_RELAXED);
+    store_relaxed(&q->seen_weight, cur != NULL ? cur->weight : 0);
 }
 
 /*
@@ -165,15 +217,15 @@ static inline void publish(struct run_queue *q) {
  * when nobody does.
  */
 static inline uint64_t peek_low(const struct run_queue *q, uint64_t now, uint32_t *weight) {
-    uint64_t since = __atomic_load_n(&q->seen_since, __ATOMIC_RELAXED);
-    uint64_t vtime = __atomic_load_n(&q->seen_vtime, __ATOMIC_RELAXED);
-    uint64_t head = __atomic_load_n(&q->seen_head, __ATOMIC_RELAXED);
+    uint64_t since = load_relaxed(&q->seen_since);
+    uint64_t vtime = load_relaxed(&q->seen_vtime);
+    uint64_t head = load_relaxed(&q->seen_head);
 
-    *weight = __atomic_load_n(&q->seen_weight, __ATOMIC_RELAXED);
+    *weight = load_relaxed(&q->seen_weight);
     if (*weight != 0 && now > since) {
         vtime += scaled(now - since, *weight);
     }
-    if (__atomic_load_n(&q->waiting, __ATOMIC_RELAXED) != 0 && before(head, vtime)) {
+    if (load_relaxed(&q->waiting) != 0 && before(head, vtime)) {
         vtime = head;
     }
     return vtime;

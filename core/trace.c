@@ -9,7 +9,7 @@
 
 #include "core/port.h"
 
-uint32_t trace_on;
+uint32_t core_watch;
 static struct trace_ring *trace_rings;
 
 void trace_ring_init(struct trace_ring *r, struct trace_record *memory, uint64_t count) {
@@ -66,7 +66,11 @@ void trace_use(struct trace_ring *rings) {
 }
 
 void trace_switch(bool on) {
-    __atomic_store_n(&trace_on, on, __ATOMIC_RELEASE);
+    if (on) {
+        __atomic_fetch_or(&core_watch, WATCH_TRACE, __ATOMIC_RELEASE);
+    } else {
+        __atomic_fetch_and(&core_watch, ~WATCH_TRACE, __ATOMIC_RELEASE);
+    }
 }
 
 void trace_at(uint64_t time, enum trace_event event, uint32_t who, uint32_t arg) {

@@ -71,15 +71,30 @@ void trace_at(uint64_t time, enum trace_event event, uint32_t who, uint32_t arg)
 /* The same, now. */
 __attribute__((cold)) void trace_event_now(enum trace_event event, uint32_t who, uint32_t arg);
 
-/* Read by trace_active() only. Hidden: or its address would be loaded first. */
-extern uint32_t trace_on __attribute__((visibility("hidden")));
-
 /*
- * Whether events are recorded. Volatile is all the atomicity that one aligned word needs here, and
- * costs two instructions less than an atomic load on arm64 (GCC does not fold its address).
+ * What wants to know of changes: WATCH_TRACE while events are recorded, and WATCH_RECORD for each
+ * record in guest memory (pvlock.h, steal.h) that is in use. One word, so that what changes a run
+ * state asks for all of them at once. Hidden: or its address would be loaded first.
  */
+#define WATCH_TRACE  1u
+#define WATCH_RECORD 2u
+extern uint32_t core_watch __attribute__((visibility("hidden")));
+
+/* Volatile is all the atomicity that one aligned word needs here, and costs two instructions less
+ * than an atomic load on arm64 (GCC does not fold its address). */
+static inline uint32_t watch_word(void) {
+    return *(const volatile uint32_t *)&core_watch;
+}
+
+/* A record begins to be used, or no longer is: see WATCH_RECORD. Before its user can be seen; after
+ * the last use. Any pCPU. */
+static inline void watch_record(bool used) {
+    __atomic_fetch_add(&core_watch, used ? WATCH_RECORD : -WATCH_RECORD, __ATOMIC_RELAXED);
+}
+
+/* Whether events are recorded. */
 static inline bool trace_active(void) {
-    return __builtin_expect(*(const volatile uint32_t *)&trace_on != 0, false);
+    return __builtin_expect((watch_word() & WATCH_TRACE) != 0, false);
 }
 
 /* Records an event if a trace is being taken. Any pCPU, interrupts masked. */

@@ -2,6 +2,7 @@
 #include "hyp/console.h"
 
 #include "core/port.h"
+#include "core/rare.h"
 #include "core/spinlock.h"
 #include "hyp/arch.h"
 #include "hyp/monitor.h"
@@ -366,7 +367,7 @@ bool console_log_line(uint32_t *at, char *text, size_t size) {
     return any;
 }
 
-void console_interrupt(void) {
+RARE void console_interrupt(void) {
     receive();
     spin_lock(&lock);
     pump();

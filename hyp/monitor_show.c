@@ -52,7 +52,7 @@ static const char *state_name(const struct vm *vm) {
 
 enum monitor_step monitor_vms(struct monitor_answer *a) {
     if (!heading(a, "VM                               state    on/vCPUs weight  MiB        running "
-                    "s  last end")) {
+                    "s  last end  flag      flagged      stolen s")) {
         return MONITOR_AGAIN;
     }
     if (a->vm > a->last) {
@@ -63,19 +63,25 @@ enum monitor_step monitor_vms(struct monitor_answer *a) {
                                        [VM_END_OFF] = "off",
                                        [VM_END_RESET] = "reset",
                                        [VM_END_CRASH] = "crash"};
-    uint64_t running = 0, times[RUN_STATES];
+    uint64_t running = 0, flagged = 0, stolen = 0, times[RUN_STATES];
+    const char *flag = "-";
     unsigned on = 0;
 
     for (unsigned i = 0; i < vm->config->vcpus; i++) {
+        const struct vcpu *v = vm->vcpus[i];
         sched_times(&vm->vcpus[i]->sched, times);
         running += times[RUN_RUNNING];
+        flagged += v->sched.pvlock.flagged;
+        stolen += stats_stolen_ns(v, times) / 1000000;
+        flag = v->sched.pvlock.dialect != PVLOCK_NONE ? stats_flag_name(v) : flag;
         on += atomic_load(&vm->vcpus[i]->power) >= VCPU_ON;
     }
     uint64_t ms = stats_ns(running) / 1000000;
     bool printed = console_monitor_line(
-        "%-32s %-8s %3u/%-5u %6u %5lu %12lu.%03lu  %s%s", vm->config->name, state_name(vm), on,
-        vm->config->vcpus, vm->vcpus[0]->sched.weight, vm->ram_size >> 20, ms / 1000, ms % 1000,
-        ends[vm->last_end], vm->index == console_focused() ? "  (focus)" : "");
+        "%-32s %-8s %3u/%-5u %6u %5lu %12lu.%03lu  %-8s  %-8s %8lu %9lu.%03lu%s", vm->config->name,
+        state_name(vm), on, vm->config->vcpus, vm->vcpus[0]->sched.weight, vm->ram_size >> 20,
+        ms / 1000, ms % 1000, ends[vm->last_end], flag, flagged, stolen / 1000, stolen % 1000,
+        vm->index == console_focused() ? "  (focus)" : "");
     a->vm += printed;
     return more_if(printed);
 }
@@ -93,7 +99,8 @@ static const char *power_name(const struct vcpu *v) {
 
 enum monitor_step monitor_vcpus(struct monitor_answer *a) {
     if (!heading(a, "VM/vCPU              state    CPU    running us    waiting us    blocked us   "
-                    "     off us  longest wait us  switches  moves")) {
+                    "     off us  longest wait us  switches  moves  flag      record    flagged   "
+                    "stolen us")) {
         return MONITOR_AGAIN;
     }
     if (a->vm > a->last) {
@@ -104,11 +111,13 @@ enum monitor_step monitor_vcpus(struct monitor_answer *a) {
 
     sched_times(&v->sched, t);
     bool printed = console_monitor_line(
-        "%-16s %3u %-8s %3u %13lu %13lu %13lu %13lu %16lu %9lu %6lu", v->vm->config->name, v->index,
-        power_name(v), v->sched.last_cpu, stats_ns(t[RUN_RUNNING]) / 1000,
-        stats_ns(t[RUN_RUNNABLE]) / 1000, stats_ns(t[RUN_BLOCKED]) / 1000,
-        stats_ns(t[RUN_OFF]) / 1000, stats_ns(v->sched.longest_wait) / 1000, v->sched.switches,
-        v->sched.migrations);
+        "%-16s %3u %-8s %3u %13lu %13lu %13lu %13lu %16lu %9lu %6lu  %-8s %9lx %8lu %11lu",
+        v->vm->config->name, v->index, power_name(v), v->sched.last_cpu,
+        stats_ns(t[RUN_RUNNING]) / 1000, stats_ns(t[RUN_RUNNABLE]) / 1000,
+        stats_ns(t[RUN_BLOCKED]) / 1000, stats_ns(t[RUN_OFF]) / 1000,
+        stats_ns(v->sched.longest_wait) / 1000, v->sched.switches, v->sched.migrations,
+        stats_flag_name(v), v->sched.pvlock.used_ipa, v->sched.pvlock.flagged,
+        stats_stolen_ns(v, t) / 1000);
     if (printed) {
         next_vcpu(a);
     }

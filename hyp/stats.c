@@ -14,13 +14,25 @@ static const char *const exit_names[EXIT_REASONS] = {
 };
 
 uint64_t stats_ns(uint64_t ticks) {
-    uint64_t hz = arch_clock_hz();
-    return ticks / hz * 1000000000u + ticks % hz * 1000000000u / hz;
+    return ticks_to_ns(ticks, arch_clock_hz());
 }
 
 uint64_t stats_ticks(uint64_t ns) {
     uint64_t hz = arch_clock_hz();
     return ns / 1000000000u * hz + (ns % 1000000000u * hz + 999999999u) / 1000000000u;
+}
+
+uint64_t stats_stolen_ns(const struct vcpu *v, const uint64_t times[RUN_STATES]) {
+    const struct steal *s = &v->sched.steal;
+
+    return s->record != NULL ? stats_ns(times[RUN_RUNNABLE] - s->waited_before) : 0;
+}
+
+const char *stats_flag_name(const struct vcpu *v) {
+    static const char *const names[] = {
+        [PVLOCK_NONE] = "-", [PVLOCK_PV_LOCK] = "pv-lock", [PVLOCK_PV_SCHED] = "pv-sched"};
+
+    return names[v->sched.pvlock.dialect];
 }
 
 const char *stats_exit_name(unsigned reason) {
@@ -74,10 +86,10 @@ static void vcpu_text(char *text, struct vcpu *v) {
     used = print_to(
         text, LINE_MAX,
         "stats vm=%s vcpu=%u running=%lu runnable=%lu blocked=%lu off=%lu longest_wait=%lu "
-        "switches=%lu migrations=%lu exits=",
+        "switches=%lu migrations=%lu flagged=%lu stolen=%lu exits=",
         v->vm->config->name, v->index, stats_ns(times[RUN_RUNNING]), stats_ns(times[RUN_RUNNABLE]),
         stats_ns(times[RUN_BLOCKED]), stats_ns(times[RUN_OFF]), stats_ns(v->sched.longest_wait),
-        v->sched.switches, v->sched.migrations);
+        v->sched.switches, v->sched.migrations, v->sched.pvlock.flagged, stats_stolen_ns(v, times));
     for (unsigned r = 0; r < EXIT_REASONS; r++) {
         used += print_to(text + used, LINE_MAX - used, "%s%s:%lu", r == 0 ? "" : ",", exit_names[r],
                          v->exits[r].count);

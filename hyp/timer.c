@@ -4,38 +4,39 @@
 #include <stddef.h>
 
 #include "core/port.h"
+#include "core/relaxed.h"
 #include "core/spinlock.h"
 #include "hyp/arch.h"
 #include "hyp/mem.h"
 
 /* A line of its own for each pCPU: others touch it only to take back a vCPU's timer. */
-struct queue {
+struct timer_queue {
     struct spinlock lock;
     struct timer *first;
     uint64_t next; /* its deadline, or TIMER_NEVER; atomic: read without the lock */
 } __attribute__((aligned(64)));
 
-static struct queue *queues;
-
 void timer_init_cpus(unsigned cpus) {
-    queues = mem_alloc(cpus * sizeof(*queues));
+    struct timer_queue *queues = mem_alloc(cpus * sizeof(*queues));
+
     for (unsigned i = 0; i < cpus; i++) {
         queues[i].next = TIMER_NEVER;
+        pcpus[i]->timers = &queues[i];
     }
 }
 
 void timer_init(struct timer *t, void (*fire)(struct timer *)) {
-    *t = (struct timer){.cpu = -1, .fire = fire, .deadline = TIMER_NEVER};
+    *t = (struct timer){.fire = fire, .deadline = TIMER_NEVER};
 }
 
 /* After a change at the front. */
-static void set_next(struct queue *q) {
+static void set_next(struct timer_queue *q) {
     uint64_t next = q->first != NULL ? q->first->deadline : TIMER_NEVER;
 
-    __atomic_store_n(&q->next, next, __ATOMIC_RELAXED);
+    store_relaxed(&q->next, next);
 }
 
-static void unlink_timer(struct queue *q, struct timer *t) {
+static void unlink_timer(struct timer_queue *q, struct timer *t) {
     if (t->prev != NULL) {
         t->prev->next = t->next;
     } else {
@@ -45,11 +46,10 @@ static void unlink_timer(struct queue *q, struct timer *t) {
     if (t->next != NULL) {
         t->next->prev = t->prev;
     }
-    t->next = t->prev = NULL;
-    __atomic_store_n(&t->cpu, -1, __ATOMIC_RELEASE);
+    __atomic_store_n(&t->queue, NULL, __ATOMIC_RELEASE);
 }
 
-static void link_timer(struct queue *q, struct timer *t, unsigned cpu) {
+static void link_timer(struct timer_queue *q, struct timer *t) {
     struct timer *after = NULL, *before = q->first;
 
     while (before != NULL && before->deadline <= t->deadline) {
@@ -65,47 +65,43 @@ static void link_timer(struct queue *q, struct timer *t, unsigned cpu) {
         after->next = t;
     } else {
         q->first = t;
-        set_next(q);
+        store_relaxed(&q->next, t->deadline);
     }
-    __atomic_store_n(&t->cpu, (int)cpu, __ATOMIC_RELEASE);
+    __atomic_store_n(&t->queue, q, __ATOMIC_RELEASE);
 }
 
-/* timer_set() where there is something to do: it comes from queue `cpu`, -1: from none. */
-__attribute__((noinline)) static void move_timer(struct timer *t, int cpu, uint64_t deadline) {
-    unsigned here = this_pcpu()->index;
-
-    if (cpu != -1) {
-        /* It may fire meanwhile, there: then it is out of that queue when we hold the lock. */
-        struct queue *q = &queues[cpu];
-        spin_lock(&q->lock);
-        if (t->cpu == cpu) {
-            unlink_timer(q, t);
-        }
-        spin_unlock(&q->lock);
+/* Takes it out. It may fire meanwhile, there: then it is out when we hold the lock. */
+__attribute__((noinline)) static void take_out(struct timer_queue *q, struct timer *t) {
+    spin_lock(&q->lock);
+    if (t->queue == q) {
+        unlink_timer(q, t);
     }
-    if (deadline != TIMER_NEVER) {
-        struct queue *q = &queues[here];
-        spin_lock(&q->lock);
-        t->deadline = deadline;
-        link_timer(q, t, here);
-        spin_unlock(&q->lock);
-    }
+    spin_unlock(&q->lock);
 }
 
 void timer_set(struct timer *t, uint64_t deadline) {
-    int cpu = __atomic_load_n(&t->cpu, __ATOMIC_ACQUIRE);
+    struct timer_queue *q = __atomic_load_n(&t->queue, __ATOMIC_ACQUIRE);
+    struct timer_queue *here = this_pcpu()->timers;
 
-    if (cpu == -1 ? deadline != TIMER_NEVER
-                  : cpu != (int)this_pcpu()->index || t->deadline != deadline) {
-        move_timer(t, cpu, deadline);
+    if (q != NULL) {
+        if (q == here && t->deadline == deadline) {
+            return;
+        }
+        take_out(q, t);
+    }
+    if (deadline != TIMER_NEVER) {
+        spin_lock(&here->lock);
+        t->deadline = deadline;
+        link_timer(here, t);
+        spin_unlock(&here->lock);
     }
 }
 
 void timer_run(void) {
-    struct queue *q = &queues[this_pcpu()->index];
+    struct timer_queue *q = this_pcpu()->timers;
     uint64_t now = port_clock();
 
-    while (__atomic_load_n(&q->next, __ATOMIC_RELAXED) <= now) { /* others may take some out */
+    while (load_relaxed(&q->next) <= now) { /* others may take some out */
         spin_lock(&q->lock);
         struct timer *t = q->first;
         if (t == NULL || t->deadline > now) {
@@ -121,7 +117,7 @@ void timer_run(void) {
 void timer_program(uint64_t slice_end) {
     struct pcpu *p = this_pcpu();
     /* Only this pCPU adds to its queue, so a stale answer can be too early but never too late. */
-    uint64_t next = __atomic_load_n(&queues[p->index].next, __ATOMIC_RELAXED);
+    uint64_t next = load_relaxed(&p->timers->next);
     uint64_t deadline = next < slice_end ? next : slice_end;
 
     /* An alarm for what is no longer wanted comes once and does no harm: setting it takes longer.

@@ -3,6 +3,7 @@
 #include "hyp/vcpu.h"
 
 #include "core/port.h"
+#include "core/relaxed.h"
 #include "hyp/arch.h"
 #include "hyp/console.h"
 #include "hyp/exits.h"
@@ -39,27 +40,46 @@ void vcpu_init(struct vcpu *v, struct vm *vm, unsigned index) {
     arch_vcpu_init(v);
 }
 
-void vcpu_request_other(struct vcpu *v, uint32_t request) {
+/* Leaves `request`, kicks the pCPU where `v` runs, and returns the state that `v` was seen in. */
+static inline enum run_state leave_request(struct vcpu *v, uint32_t request) {
+    enum run_state state;
+
     atomic_fetch_or(&v->requests, request);
     /*
-     * Either we see that it runs, or it sees the request before it enters its guest: both sides
-     * write first and look then, with a full barrier (here) or the scheduler's lock (there) in
-     * between.
+     * Either we see that it runs, or it sees the request before it enters its guest or has come to
+     * wait: both sides write first and look then, with a full barrier (here, and in vcpu_switch) or
+     * the scheduler's lock (there) in between.
      */
     atomic_thread_fence(memory_order_seq_cst);
-    if (__atomic_load_n(&v->sched.state, __ATOMIC_RELAXED) == RUN_RUNNING) {
-        unsigned cpu = __atomic_load_n(&v->sched.cpu, __ATOMIC_RELAXED);
+    state = (enum run_state)load_relaxed(&v->sched.state);
+    if (state == RUN_RUNNING) {
+        unsigned cpu = load_relaxed(&v->sched.cpu);
         if (cpu != this_pcpu()->index) {
             port_kick_cpu(cpu);
         }
     }
+    return state;
 }
 
+void vcpu_request_other(struct vcpu *v, uint32_t request) {
+    (void)leave_request(v, request);
+}
+
+/*
+ * One that runs or is about to needs no wake, and so no lock of its queue: it looks before it
+ * enters its guest, and once more when it has come to wait.
+ */
 void vcpu_wake_other(struct vcpu *v, uint32_t request) {
-    vcpu_request_other(v, request);
-    if (atomic_load(&v->power) != VCPU_OFF) {
+    enum run_state state = leave_request(v, request);
+
+    if ((state == RUN_BLOCKED || state == RUN_OFF) && atomic_load(&v->power) != VCPU_OFF) {
         sched_wake(&v->sched);
     }
+}
+
+void vcpu_request_off(struct vcpu *v, uint32_t request) {
+    (void)leave_request(v, request);
+    sched_wake(&v->sched);
 }
 
 void vcpu_timer_update(struct vcpu *v, bool blocked) {
@@ -84,28 +104,26 @@ static bool load_vm(struct vcpu *v) {
     return false;
 }
 
-/*
- * Whether a vCPU that got this pCPU has a guest to run; starts it when that is due. If not,
- * `otherwise` says what becomes of it.
- */
-__attribute__((noinline)) static bool make_ready(struct vcpu *v, enum verdict *otherwise) {
+/* vcpu_ready() where it is not plain. */
+__attribute__((noinline)) static enum verdict make_ready(struct vcpu *v) {
     if (v->index == 0 && atomic_load(&v->vm->state) == VM_LOADING && !load_vm(v)) {
-        *otherwise = atomic_load(&v->vm->state) == VM_LOADING ? YIELD : POWER_DOWN;
-        return false;
+        return atomic_load(&v->vm->state) == VM_LOADING ? YIELD : POWER_DOWN;
     }
     if (atomic_load(&v->power) != VCPU_PAUSED && !vm_vcpu_started(v)) {
-        *otherwise = POWER_DOWN; /* woken although it is off, or its VM was stopped meanwhile */
-        return false;
+        return POWER_DOWN; /* woken although it is off, or its VM was stopped meanwhile */
     }
     if (atomic_load(&v->power) == VCPU_PAUSED) {
-        *otherwise = PAUSE; /* something woke it: it looks what when it goes on */
-        return false;
+        return PAUSE; /* something woke it: it looks what when it goes on */
     }
-    return true;
+    return RESUME;
 }
 
-static inline bool vcpu_ready(struct vcpu *v, enum verdict *otherwise) {
-    return atomic_load(&v->power) == VCPU_ON || make_ready(v, otherwise);
+/*
+ * RESUME if a vCPU that got this pCPU has a guest to run; starts it when that is due. If not, what
+ * becomes of it.
+ */
+static inline enum verdict vcpu_ready(struct vcpu *v) {
+    return atomic_load(&v->power) == VCPU_ON ? RESUME : make_ready(v);
 }
 
 /*
@@ -130,7 +148,7 @@ static void vcpu_enter_pcpu(struct pcpu *p, struct vcpu *v) {
         }
         *last = v;
     }
-    uint32_t requests = atomic_load(&v->requests);
+    uint32_t requests = atomic_load_explicit(&v->requests, memory_order_relaxed);
     if (requests != 0) {
         if ((requests & (REQUEST_TIMER | REQUEST_IRQ)) == REQUEST_TIMER &&
             advance_on(&v->advance)) {
@@ -199,24 +217,32 @@ static struct sched_entity *wait_for_work(struct pcpu *p) {
 }
 
 /*
- * Another one than `v` is to run here, or nobody (`e` is NULL). While nobody does, the registers of
- * one that waits are left where they are: it often is the next, and then they need not move at all.
+ * Nobody is to run here, `v` no longer. Its registers, if it waits, are left where they are until
+ * another comes: it often is the next, and then they need not move at all.
  */
-static struct vcpu *vcpu_leave(struct pcpu *p, struct vcpu *v, struct sched_entity *e,
-                               enum verdict verdict) {
-    bool blocked = __atomic_load_n(&v->sched.state, __ATOMIC_RELAXED) == RUN_BLOCKED;
-    bool keep = e == NULL && verdict == BLOCK;
+__attribute__((noinline)) static struct sched_entity *vcpu_idle(struct pcpu *p, struct vcpu *v,
+                                                                bool keep) {
+    struct sched_entity *e;
 
-    exit_left(p, v);
-    vcpu_quiesce(v, blocked);
     if (!keep) {
         vcpu_release(p, v);
     }
-    if (e == NULL) {
-        e = wait_for_work(p);
-        if (keep && e != &v->sched) {
-            vcpu_release(p, v);
-        }
+    e = wait_for_work(p);
+    if (keep && e != &v->sched) {
+        vcpu_release(p, v);
+    }
+    return e;
+}
+
+/* Another one than `v` is to run here, or nobody (`e` is NULL). Whoever it is then. */
+static struct vcpu *vcpu_leave(struct pcpu *p, struct vcpu *v, struct sched_entity *e,
+                               enum verdict verdict) {
+    exit_left(p, v);
+    vcpu_quiesce(v, load_relaxed(&v->sched.state) == RUN_BLOCKED);
+    if (e != NULL) {
+        vcpu_release(p, v);
+    } else {
+        e = vcpu_idle(p, v, verdict == BLOCK);
     }
     v = vcpu_of_entity(e);
     exit_resumed(p, v);
@@ -224,41 +250,8 @@ static struct vcpu *vcpu_leave(struct pcpu *p, struct vcpu *v, struct sched_enti
     return v;
 }
 
-/*
- * Somebody else may run here; out of line, as it is rare. Returns whom to go on with, loaded if it
- * has a guest to run; *verdict says what becomes of it otherwise.
- */
-__attribute__((noinline)) static struct vcpu *vcpu_switch(struct pcpu *p, struct vcpu *v,
-                                                          enum verdict *verdict) {
-    struct sched_entity *e;
-
-    if (*verdict == POWER_DOWN) {
-        exit_last(p, v, port_clock());
-        vcpu_quiesce(v, false); /* it may begin anew at once, with other registers */
-        p->loaded = NULL;
-    }
-    e = sched_pick(p->index, &v->sched, state_after(*verdict));
-    if (*verdict == YIELD) { /* then somebody runs */
-        trace_vcpu(TRACE_YIELD, v, e->id);
-    }
-    if (e == &v->sched) {
-        if (*verdict ==
-            BLOCK) { /* called off: arch_vcpu_pending took its interrupts off the hardware */
-            vcpu_request(v, REQUEST_IRQ);
-        }
-    } else {
-        v = vcpu_leave(p, v, e, *verdict);
-    }
-    *verdict = RESUME;
-    if (vcpu_ready(v, verdict) && !v->on_pcpu) {
-        vcpu_enter_pcpu(p, v);
-    }
-    timer_program(sched_slice_end(p->index));
-    return v;
-}
-
 /* What others asked of the running vCPU. */
-static enum verdict take_requests(struct vcpu *v, enum verdict verdict) {
+__attribute__((noinline)) static enum verdict take_requests(struct vcpu *v, enum verdict verdict) {
     uint32_t requests = atomic_exchange(&v->requests, 0);
 
     if ((requests & REQUEST_STOP) != 0) {
@@ -270,22 +263,76 @@ static enum verdict take_requests(struct vcpu *v, enum verdict verdict) {
         return PAUSE; /* what else there is waits until it goes on: it looks at all then */
     }
     arch_vcpu_requests(v, requests);
-    if ((requests & (REQUEST_SLICE | REQUEST_TIMER)) != 0) {
-        timer_program(sched_slice_end(this_pcpu()->index));
-    }
     return verdict;
 }
 
-/* Whether `v` must really wait. Forgets old wakes first, so that none that comes from now on is
- * lost. */
+/* Whether `v` must really wait. What others ask for from now on is found after sched_pick(). */
 static bool must_block(struct vcpu *v) {
-    sched_block_prepare(&v->sched);
     return atomic_load(&v->requests) == 0 && !arch_vcpu_pending(v);
 }
 
 /*
- * The last look at a vCPU before its guest, in the rare cases. False: somebody asked for something,
- * or it may not wait for the deadline that it is bound to, and has to look at its timers again.
+ * Somebody else than `v` may run here: p->current, loaded if it has a guest to run. Returns what
+ * becomes of it otherwise.
+ */
+static enum verdict vcpu_switch(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
+    enum verdict otherwise;
+    struct sched_entity *e;
+
+    if (verdict == POWER_DOWN) {
+        exit_last(p, v, port_clock());
+        vcpu_quiesce(v, false); /* it may begin anew at once, with other registers */
+        p->loaded = NULL;
+    }
+    e = sched_pick(p->index, &v->sched, state_after(verdict));
+    if (verdict == YIELD) { /* then somebody runs */
+        trace_vcpu(TRACE_YIELD, v, e->id);
+    }
+    if (verdict == BLOCK) {
+        if (e == &v->sched) {
+            /* called off: arch_vcpu_pending took its interrupts off the hardware */
+            vcpu_request(v, REQUEST_IRQ);
+        } else {
+            /* Who saw that it still ran has woken nobody: see leave_request(). */
+            atomic_thread_fence(memory_order_seq_cst);
+            if (atomic_load_explicit(&v->requests, memory_order_relaxed) != 0) {
+                sched_wake(&v->sched);
+            }
+        }
+    }
+    if (e != &v->sched) {
+        v = vcpu_leave(p, v, e, verdict);
+    }
+    otherwise = vcpu_ready(v);
+    if (otherwise == RESUME && !v->on_pcpu) {
+        vcpu_enter_pcpu(p, v);
+    }
+    timer_program(sched_slice_end(p->index));
+    return otherwise;
+}
+
+/*
+ * One step of vcpu_next(): p->current is whom to go on with, the result what else becomes of it.
+ * Flat: one function for all of it saves and restores registers once.
+ */
+__attribute__((noinline, flatten)) static enum verdict next_step(struct pcpu *p, struct vcpu *v,
+                                                                 enum verdict verdict) {
+    if (atomic_load_explicit(&v->requests, memory_order_acquire) != 0 && v->on_pcpu) {
+        verdict = take_requests(v, verdict);
+    }
+    if (verdict == BLOCK && !must_block(v)) {
+        return RESUME;
+    }
+    if ((verdict != RESUME || sched_need_pick(p->index)) && !arch_vcpu_serror(v)) {
+        return vcpu_switch(p, v, verdict);
+    }
+    return verdict;
+}
+
+/*
+ * The last look at a vCPU before its guest, where it need not be the one that was left. False:
+ * somebody asked for something, or it may not wait for the deadline that it is bound to, and has to
+ * look at its timers again.
  */
 static inline bool vcpu_may_enter(struct pcpu *p, struct vcpu *v) {
     if (atomic_load_explicit(&v->requests, memory_order_acquire) != 0) {
@@ -303,19 +350,11 @@ static inline bool vcpu_may_enter(struct pcpu *p, struct vcpu *v) {
 __attribute__((noinline)) static struct vcpu *next_of_all(struct pcpu *p, struct vcpu *v,
                                                           enum verdict verdict) {
     for (;;) {
-        if (atomic_load_explicit(&v->requests, memory_order_acquire) != 0 && v->on_pcpu) {
-            verdict = take_requests(v, verdict);
-        }
-        if (verdict == BLOCK && !must_block(v)) {
-            verdict = RESUME;
-        } else if ((verdict != RESUME || sched_need_pick(p->index)) && !arch_vcpu_serror(v)) {
-            v = vcpu_switch(p, v, &verdict);
-            /* Its turn has just begun: if somebody wants this pCPU all the same, an interrupt is
-             * pending and takes us out again at once. */
-            if (verdict == RESUME && vcpu_may_enter(p, v)) {
-                return v;
-            }
-        } else if (vcpu_may_enter(p, v)) {
+        verdict = next_step(p, v, verdict);
+        v = p->current;
+        /* If its turn has just begun and somebody wants this pCPU all the same, an interrupt is
+         * pending and takes us out again at once. */
+        if (verdict == RESUME && vcpu_may_enter(p, v)) {
             return v;
         }
         /* Others may go on asking for ever: the timer, by which all others come to run, must not
@@ -354,13 +393,14 @@ struct vcpu *vcpu_next_handled(struct pcpu *p, struct vcpu *v, enum verdict verd
 struct vcpu *vcpu_first(void) {
     struct pcpu *p = this_pcpu();
     struct vcpu *v;
-    enum verdict verdict = RESUME;
+    enum verdict verdict;
 
     p->online_at = p->hyp_since = port_clock();
     v = vcpu_of_entity(wait_for_work(p));
     exit_resumed(p, v);
     p->current = v;
-    if (vcpu_ready(v, &verdict)) {
+    verdict = vcpu_ready(v);
+    if (verdict == RESUME) {
         vcpu_enter_pcpu(p, v);
     }
     timer_program(sched_slice_end(p->index)); /* no kick need have come before: see vcpu_switch */

@@ -47,6 +47,7 @@ struct vm *vm_create(const struct vm_config *config, unsigned index) {
     for (unsigned i = 0; i < config->vcpus; i++) {
         vcpu_init(vm->vcpus[i], vm, i);
     }
+    arch_vm_offer(vm);
     return vm;
 }
 
@@ -175,8 +176,11 @@ bool vm_load_step(struct vm *vm) {
     vm->vcpus[0]->start_pc = vm->load.kernel_ipa;
     vm->vcpus[0]->start_arg = vm->load.dtb_ipa;
     for (unsigned i = 0; i < vm->config->vcpus; i++) {
-        atomic_store(&vm->vcpus[i]->requests, 0);
+        struct vcpu *v = vm->vcpus[i];
+        atomic_store(&v->requests, 0);
+        steal_begin(&v->sched.steal, sched_waited(&v->sched));
     }
+    vm->features.fixed = true;
     atomic_store(&vm->vcpus[0]->power, VCPU_ON_PENDING);
     atomic_store(&vm->state, VM_RUNNING);
     trace_vm(vm, VM_RUNNING);
@@ -199,7 +203,7 @@ void vm_stop(struct vm *vm, enum vm_end reason) {
             if (atomic_load(&v->power) >= VCPU_ON) {
                 atomic_store(&v->power, VCPU_ON);
                 vm->alive++;
-                vcpu_request_and_wake(v, REQUEST_STOP);
+                vcpu_request_off(v, REQUEST_STOP);
             } else {
                 atomic_store(&v->power, VCPU_OFF);
             }
@@ -220,6 +224,8 @@ void vm_vcpu_stopped(struct vcpu *v) {
 
     spin_lock(&vm->lock);
     atomic_store(&v->power, VCPU_OFF);
+    pvlock_end(&v->sched.pvlock); /* its record's memory is scrubbed next */
+    steal_end(&v->sched.steal);
     bool last = --vm->alive == 0;
     spin_unlock(&vm->lock);
     if (last) {
@@ -237,7 +243,7 @@ bool vm_pause(struct vm *vm) {
             struct vcpu *v = vm->vcpus[i];
             if (atomic_load(&v->power) == VCPU_ON) {
                 atomic_store(&v->power, VCPU_PAUSED);
-                vcpu_request_and_wake(v, REQUEST_PAUSE);
+                vcpu_request_off(v, REQUEST_PAUSE);
             }
         }
         vm->paused_at = port_clock();
@@ -341,6 +347,7 @@ void vm_vcpu_off(struct vcpu *v) {
     spin_lock(&vm->lock);
     if (atomic_load(&vm->state) == VM_RUNNING) {
         atomic_store(&v->power, VCPU_OFF);
+        pvlock_end(&v->sched.pvlock);
     }
     spin_unlock(&vm->lock);
 }

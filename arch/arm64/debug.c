@@ -87,6 +87,13 @@ static void refresh(struct vcpu *v) {
     debug_load(v);
 }
 
+/* MDSCR_EL1 or the OS lock changed, which closed disables debug exceptions (D2). */
+static void set_mdscr(struct vcpu *v) {
+    struct debug_state *d = &v->arch.debug;
+
+    d->mdscr = v->arch.el1.mdscr & ((d->oslsr & OSLSR_OSLK) != 0 ? MDSCR_TDCC : UINT64_MAX);
+}
+
 bool debug_read(struct vcpu *v, uint16_t key, uint64_t *value) {
     struct debug_state *d = &v->arch.debug;
     uint64_t stored;
@@ -140,10 +147,12 @@ bool debug_write(struct vcpu *v, uint16_t key, uint64_t value) {
     switch (key) {
     case MDSCR:
         v->arch.el1.mdscr = value & MDSCR_STORED;
+        set_mdscr(v);
         debug_load(v);
         return true;
     case OSLAR:
         d->oslsr = (value & 1u) != 0 ? OSLSR_OSLK : 0;
+        set_mdscr(v);
         debug_load(v);
         return true;
     case DBGCLAIMSET:
@@ -169,12 +178,4 @@ bool debug_write(struct vcpu *v, uint16_t key, uint64_t value) {
 void debug_reset(struct vcpu *v) {
     v->arch.debug = (struct debug_state){.oslsr = OSLSR_OSLK};
     v->arch.el1.mdscr = 0;
-    v->arch.el1.mdccint = 0;
-}
-
-uint64_t debug_mdscr(const struct vcpu *v) {
-    if ((v->arch.debug.oslsr & OSLSR_OSLK) != 0) {
-        return v->arch.el1.mdscr & MDSCR_TDCC; /* D2: a locked OS lock disables debug exceptions */
-    }
-    return v->arch.el1.mdscr;
 }

@@ -28,9 +28,6 @@ bool debug_write(struct vcpu *v, uint16_t key, uint64_t value);
 /* As after a reset: nothing enabled, OS lock locked. v is on no pCPU. */
 void debug_reset(struct vcpu *v);
 
-/* What MDSCR_EL1 must hold while v runs: v->arch.el1.mdscr, or less while its OS lock is locked. */
-uint64_t debug_mdscr(const struct vcpu *v);
-
 /* ---- The hardware's part: debug_hw.c, or a test's ---- */
 
 /*

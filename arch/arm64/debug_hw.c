@@ -2,6 +2,7 @@
 #include "arch/arm64/debug.h"
 #include "arch/arm64/id_regs.h"
 #include "arch/arm64/sysreg_access.h"
+#include "core/rare.h"
 #include "hyp/vcpu.h"
 
 /* X(n) for each number of a breakpoint or watchpoint. */
@@ -38,13 +39,7 @@ static void write_watchpoint(unsigned n, uint64_t wvr, uint64_t wcr) {
 
 /* No barriers: the return to the guest is one, and at EL2 nothing of this has an effect (TDE = 0).
  */
-void debug_load(struct vcpu *v) {
-    const struct debug_state *d = &v->arch.debug;
-
-    write_sysreg(MDSCR_EL1, debug_mdscr(v));
-    if (!d->armed) {
-        return;
-    }
+RARE static void load_points(const struct debug_state *d) {
     for (unsigned n = 0; n < id_breakpoints(); n++) {
         write_breakpoint(n, d->bvr[n], d->bcr[n]);
     }
@@ -53,14 +48,24 @@ void debug_load(struct vcpu *v) {
     }
 }
 
-void debug_unload(struct vcpu *v) {
-    if (!v->arch.debug.armed) {
-        return;
-    }
+RARE static void clear_points(void) {
     for (unsigned n = 0; n < id_breakpoints(); n++) {
         write_breakpoint(n, 0, 0);
     }
     for (unsigned n = 0; n < id_watchpoints(); n++) {
         write_watchpoint(n, 0, 0);
+    }
+}
+
+void debug_load(struct vcpu *v) {
+    write_sysreg(MDSCR_EL1, v->arch.debug.mdscr);
+    if (v->arch.debug.armed) {
+        load_points(&v->arch.debug);
+    }
+}
+
+void debug_unload(struct vcpu *v) {
+    if (v->arch.debug.armed) {
+        clear_points();
     }
 }

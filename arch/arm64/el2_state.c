@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "arch/arm64/regs.h"
 #include "arch/arm64/sysreg_access.h"
 
 /* One more macro layer, so that the names below are replaced before they become text. */
@@ -288,7 +289,7 @@ static void init_mpam(void) {
 
 static void init_traps(void) {
     uint64_t pfr0 = read_named(AA64PFR0);
-    uint64_t cptr = CPTR_RES1 | CPTR_TZ | CPTR_TSM | CPTR_TTA;
+    uint64_t cptr = CPTR_RES1 | CPTR_TZ | CPTR_TSM | CPTR_TTA | CPTR_TFP;
 
     if (field(pfr0, PFR0_AMU) != 0) {
         cptr |= CPTR_TAM;

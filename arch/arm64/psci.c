@@ -39,9 +39,10 @@ void psci_version(void *context, const struct smccc_args *args, struct smccc_res
  * initiated mode.
  */
 void psci_features(void *context, const struct smccc_args *args, struct smccc_result *result) {
-    bool there = smccc_offers(&hypercall_table, (uint32_t)args->arg[0], SMCCC_FOUND_BY_PSCI);
+    const struct hypercall *call = context;
+    bool there = smccc_offers(&hypercall_table, &call->v->vm->features, (uint32_t)args->arg[0],
+                              SMCCC_FOUND_BY_PSCI);
 
-    (void)context;
     smccc_return(result, there ? PSCI_E_SUCCESS : PSCI_E_NOT_SUPPORTED);
 }
 

@@ -14,6 +14,9 @@
 #define SCTLR_EL2_I   (1 << 12)
 #define SCTLR_EL2_WXN (1 << 19)
 
+/* CPTR_EL2 (D24.2.34), as it is with E2H = 0: FP and SIMD instructions trap, EL2's own too. */
+#define CPTR_TFP (1 << 10)
+
 /* struct pcpu */
 #define PCPU_CURRENT   0
 #define PCPU_STACK_TOP 8

@@ -10,8 +10,11 @@
 #define VALID        1ull
 #define TABLE        3ull
 #define ADDRESS_MASK 0x0000fffffffff000ull
-/* DDI 0487 D8.5.5: normal write-back, read and write, inner shareable, accessed. */
-#define RAM_ATTRIBUTES (0xfull << 2 | 3ull << 6 | 3ull << 8 | 1ull << 10)
+/* DDI 0487 D8.5.5: normal write-back, inner shareable, accessed; read and write, or read and no
+ * execute. */
+#define NORMAL            (0xfull << 2 | 3ull << 8 | 1ull << 10)
+#define RAM_ATTRIBUTES    (NORMAL | 3ull << 6)
+#define RECORD_ATTRIBUTES (NORMAL | 1ull << 6 | 1ull << 54)
 
 /* VTCR_EL2 (D24.2.211): RES1 bit 31, T0SZ, start at level 1, walks write-back inner shareable. */
 #define VTCR_FIXED                                                                                 \
@@ -66,6 +69,18 @@ void stage2_map_ram(struct vm *vm, ipa_t ipa, phys_t base, uint64_t size) {
             at += PAGE_SIZE;
             to += PAGE_SIZE;
         }
+    }
+    __asm__ volatile("dsb ishst" : : : "memory");
+}
+
+void stage2_map_records(struct vm *vm, ipa_t ipa, phys_t base, uint64_t size) {
+    uint64_t *root = (uint64_t *)(vm->arch.vttbr & ADDRESS_MASK);
+
+    for (uint64_t done = 0; done < size; done += PAGE_SIZE) {
+        uint64_t at = ipa.v + done;
+        uint64_t *entry = &next_level(&root[at >> 30 & 511])[at >> 21 & 511];
+
+        next_level(entry)[at >> 12 & 511] = (base.v + done) | RECORD_ATTRIBUTES | TABLE;
     }
     __asm__ volatile("dsb ishst" : : : "memory");
 }

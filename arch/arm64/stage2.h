@@ -16,6 +16,9 @@ void stage2_init(struct vm *vm);
 /* Maps RAM: blocks where alignment allows, pages elsewhere. Boot pCPU, before the VM runs. */
 void stage2_map_ram(struct vm *vm, ipa_t ipa, phys_t base, uint64_t size);
 
+/* Maps whole pages that the guest may only read. Boot pCPU, before the VM runs. */
+void stage2_map_records(struct vm *vm, ipa_t ipa, phys_t base, uint64_t size);
+
 /* VTCR_EL2 of this pCPU. Each pCPU, once. */
 void stage2_cpu_init(void);
 

@@ -7,6 +7,8 @@
  * Scrubbing and loading a VM's memory is nothing but this.
  */
 
+#include "arch/arm64/regs.h"
+
     .arch_extension fp
     .arch_extension simd
     .text
@@ -193,8 +195,15 @@ memcpy:
 .Lcopy_end:
     ret
 
-/* 512 bytes a round. q0 to q7 are whoever's: back as they were at the end. No call, no interrupt between. */
+/*
+ * 512 bytes a round. q0 to q7 are whoever's: back as they were at the end. No call, no interrupt between. Their
+ * use may trap (fp.h), so it is allowed meanwhile.
+ */
 .Lcopy_vector:
+    mrs x5, cptr_el2
+    bic x4, x5, #CPTR_TFP
+    msr cptr_el2, x4
+    isb
     stp q0, q1, [sp, #-128]!
     stp q2, q3, [sp, #32]
     stp q4, q5, [sp, #64]
@@ -218,5 +227,7 @@ memcpy:
     ldp q4, q5, [sp, #64]
     ldp q6, q7, [sp, #96]
     ldp q0, q1, [sp], #128
+    msr cptr_el2, x5
+    isb                         /* or later uses might see it as it was */
     b .Lcopy_less
     .size memcpy, . - memcpy

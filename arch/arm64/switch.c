@@ -13,6 +13,7 @@
 #include "hyp/string.h"
 #include "hyp/vm.h"
 
+#define HCR_TERR        (1ull << 36) /* set where there is FEAT_RAS (el2_state.c) */
 #define HCR_PAUTH       (3ull << 40) /* APK, API: pointer authentication does not trap */
 #define PSTATE_RESET    0x3c5u       /* EL1 with its own stack, all exceptions masked */
 #define SCTLR_EL1_RESET 0x30d50838u  /* RES1 bits; MMU and caches off */
@@ -60,16 +61,16 @@ static void save_registers(struct arch_vcpu *a) {
     if ((a->hcr & HCR_PAUTH) != 0) {
         EACH_KEY_PAIR(SAVE)
     }
-    fp_save(&a->fp);
+    fp_switch_out(a);
 }
 
-static void load_registers(const struct arch_vcpu *a) {
+static void load_registers(struct arch_vcpu *a) {
     EACH_EL1_PAIR(LOAD)
     write_sysreg(CNTKCTL_EL1, a->el1.cntkctl);
     if ((a->hcr & HCR_PAUTH) != 0) {
         EACH_KEY_PAIR(LOAD)
     }
-    fp_load(&a->fp);
+    fp_switch_in(a);
 }
 
 bool pauth_enable(struct vcpu *v) {
@@ -85,20 +86,17 @@ bool pauth_enable(struct vcpu *v) {
     return true;
 }
 
-/* ID_AA64PFR0_EL1.RAS. Guests see none, but their DISR_EL1 is there all the same. */
-static bool has_ras(void) {
-    return (read_sysreg(ID_AA64PFR0_EL1) >> 28 & 15u) != 0;
-}
-
 void arch_vcpu_load(struct vcpu *v, bool registers_present) {
     if (!registers_present) {
+        uint64_t hcr = v->arch.hcr;
+
         write_sysreg(VTTBR_EL2, v->vm->arch.vttbr);
-        write_sysreg(HCR_EL2, v->arch.hcr);
+        write_sysreg(HCR_EL2, hcr);
         write_sysreg(VMPIDR_EL2, v->arch.mpidr);
         load_registers(&v->arch);
-        if (has_ras()) {
-            write_sysreg(S3_4_C12_C1_1,
-                         0); /* VDISR_EL2: the guest's DISR_EL1, which can't be trapped */
+        if ((hcr & HCR_TERR) != 0) { /* FEAT_RAS: guests see none, but they have a DISR_EL1,
+                                      * which can't be trapped: it is VDISR_EL2 */
+            write_sysreg(S3_4_C12_C1_1, 0);
         }
     }
     if (!registers_present || v->arch.debug.armed) {
@@ -134,6 +132,7 @@ void arch_vcpu_reset(struct vcpu *v, uint64_t pc, uint64_t arg) {
     a->pstate = PSTATE_RESET;
     a->el1.sctlr = SCTLR_EL1_RESET;
     a->hcr = el2_hcr_guest() & ~HCR_PAUTH;
+    a->fp_here = false; /* it may have ended without being saved */
     a->cleaned = 0;
     a->vtimer = (struct guest_timer){0, 0};
     guest_ptimer_reset(v);

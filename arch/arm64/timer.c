@@ -6,6 +6,7 @@
 #include "arch/arm64/guest_timer.h"
 #include "arch/arm64/sysreg_access.h"
 #include "core/port.h"
+#include "core/rare.h"
 #include "hyp/arch.h"
 #include "hyp/vm.h"
 
@@ -23,8 +24,7 @@ void arch_timer_arm(uint64_t deadline) {
     } else {
         write_sysreg(CNTHP_CVAL_EL2, deadline);
         write_sysreg(CNTHP_CTL_EL2, GUEST_TIMER_ENABLE);
-    }
-    isb();
+    } /* in force when the guest is entered, or soon in an idle wait */
 }
 
 void timer_acknowledge(void) {
@@ -64,19 +64,25 @@ void timer_save(struct vcpu *v) {
     v->arch.vtimer.ctl = read_sysreg(CNTV_CTL_EL0) & (GUEST_TIMER_ENABLE | GUEST_TIMER_IMASK);
     v->arch.vtimer.cval = read_sysreg(CNTV_CVAL_EL0);
     write_sysreg(CNTV_CTL_EL0, 0);
-    isb();
     this_pcpu()->arch.vtimer_active = vgic_hw_held(&v->arch.vgic, GIC_PPI_VTIMER);
+}
+
+/* Whether reads of CNTPCT_EL0 trap. */
+RARE static void trap_counter(struct arch_pcpu *p, bool trapped) {
+    p->counter_trapped = trapped;
+    write_sysreg(CNTHCTL_EL2, trapped ? UINT64_C(0) : CNTHCTL_EL1PCTEN);
 }
 
 void timer_load(struct vcpu *v) {
     struct arch_pcpu *p = &this_pcpu()->arch;
-    uint64_t offset = v->vm->arch.cntvoff;
-
+    const struct arch_vm *vm = &v->vm->arch;
+    uint64_t offset = vm->cntvoff, ctl = v->arch.vtimer.ctl, cval = v->arch.vtimer.cval;
+    bool trapped = vm->cntpoff != 0;
     bool active = vgic_hw_active(&v->arch.vgic, GIC_PPI_VTIMER);
 
     /* What is due already needs no interrupt of the hardware's, and no exit, to say so. */
     uint64_t entry = advance_entry_time(&v->advance, port_clock());
-    if (v->arch.vtimer.ctl == GUEST_TIMER_ENABLE && v->arch.vtimer.cval <= entry - offset) {
+    if (ctl == GUEST_TIMER_ENABLE && cval <= entry - offset) {
         vgic_hw_fired(&v->arch.vgic, GIC_PPI_VTIMER);
         active = true;
     }
@@ -87,14 +93,12 @@ void timer_load(struct vcpu *v) {
         p->vtimer_active = active;
         gic_set_ppi_active(GIC_PPI_VTIMER, active);
     }
-    bool trapped = v->vm->arch.cntpoff != 0;
     if (trapped != p->counter_trapped) {
-        p->counter_trapped = trapped;
-        write_sysreg(CNTHCTL_EL2, trapped ? UINT64_C(0) : CNTHCTL_EL1PCTEN);
+        trap_counter(p, trapped);
     }
     write_sysreg(CNTVOFF_EL2, offset);
-    write_sysreg(CNTV_CVAL_EL0, v->arch.vtimer.cval);
-    write_sysreg(CNTV_CTL_EL0, v->arch.vtimer.ctl);
+    write_sysreg(CNTV_CVAL_EL0, cval);
+    write_sysreg(CNTV_CTL_EL0, ctl);
     isb();
 }
 

@@ -4,12 +4,14 @@
 
 #include "arch/arm64/devices.h"
 #include "arch/arm64/esr.h"
+#include "arch/arm64/fp.h"
 #include "arch/arm64/gic_virt.h"
 #include "arch/arm64/hypercall.h"
 #include "arch/arm64/inject.h"
 #include "arch/arm64/pauth.h"
 #include "arch/arm64/sysreg.h"
 #include "arch/arm64/sysreg_access.h"
+#include "core/rare.h"
 #include "hyp/arch.h"
 #include "hyp/console.h"
 #include "hyp/exits.h"
@@ -75,7 +77,7 @@ static bool condition_failed(const struct vcpu *v, uint64_t esr) {
 }
 
 static enum verdict trap_wfx(struct vcpu *v, uint64_t esr) {
-    if (condition_failed(v, esr)) {
+    if ((v->arch.pstate & PSTATE_M32) != 0 && condition_failed(v, esr)) {
         skip_instruction(v, esr);
         return RESUME;
     }
@@ -119,9 +121,13 @@ static enum verdict trap_sysreg(struct vcpu *v, uint64_t esr) {
     }
 }
 
-/* A coprocessor or FP access of an AArch32 program: nothing of the kind is emulated. */
-static enum verdict trap_aarch32(struct vcpu *v, uint64_t esr) {
+/* The first FP instruction of a turn, or a coprocessor access of an AArch32 program: nothing of
+ * that kind is emulated. */
+static enum verdict trap_coprocessor(struct vcpu *v, uint64_t esr) {
     exit_reason(v, EXIT_OTHER);
+    if (esr_class(esr) == EC_FP && fp_enable(&v->arch)) {
+        return RESUME; /* whatever its condition */
+    }
     if (condition_failed(v, esr)) {
         skip_instruction(v, esr);
         return RESUME;
@@ -168,7 +174,7 @@ struct vcpu *trap_sync(struct vcpu *v, uint64_t now) {
     case EC_CP14_64:
     case EC_CP10:
     case EC_FP:
-        verdict = trap_aarch32(v, esr);
+        verdict = trap_coprocessor(v, esr);
         break;
     default:
         exit_reason(v, EXIT_OTHER);
@@ -193,13 +199,17 @@ struct vcpu *trap_irq(struct vcpu *v, uint64_t now) {
 
 static const char serror[] = "SError: a bus error that its memory accesses caused";
 
+/* Masked in EL2 but here. Its vector does nothing: to have been taken is the end of it. */
+RARE static void take_serror(struct vcpu *v) {
+    let_serror_in();
+    vm_crash(v, serror);
+}
+
 bool arch_vcpu_serror(struct vcpu *v) {
     if (!v->on_pcpu || (read_sysreg(ISR_EL1) & ISR_A) == 0) {
         return false;
     }
-    /* Masked in EL2 but here. Its vector does nothing: to have been taken is the end of it. */
-    let_serror_in();
-    vm_crash(v, serror);
+    take_serror(v);
     return true;
 }
 

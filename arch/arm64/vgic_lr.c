@@ -126,7 +126,7 @@ static inline void count_fold(struct vgic_vcpu *v) {
     __atomic_store_n(&v->fold_seq, v->fold_seq + 1u, __ATOMIC_RELEASE);
 }
 
-void vgic_fold(struct vgic_vcpu *v) {
+__attribute__((noinline)) void vgic_fold(struct vgic_vcpu *v) {
     struct vgic_vm *vm = v->vm;
     bool spi = __atomic_load_n(&v->spi_any, __ATOMIC_ACQUIRE) != 0;
     struct vgic_kicks kicks;
@@ -509,7 +509,7 @@ SHORT bool fill_simple(struct vgic_vcpu *v) {
 }
 
 /* Any number of interrupts. The mark is taken. */
-static void fill_any(struct vgic_vcpu *v) {
+__attribute__((noinline)) static void fill_any(struct vgic_vcpu *v) {
     struct vgic_vm *vm = v->vm;
     bool spi = !no_spi(v);
     struct fill f;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "arch/fake/private.h"
+#include "core/trace.h"
 #include "hyp/arch.h"
 #include "hyp/boot.h"
 #include "hyp/mem.h"
@@ -72,6 +73,7 @@ void fake_free(void) {
     }
     piece_count = 0;
     vm_count = 0;
+    core_watch = 0; /* records that were in use when it ended */
 }
 
 /* ---- Loading: what vm.c expects, in time only ---- */
@@ -142,9 +144,9 @@ static void check_off(const struct vcpu *v) {
     if (v->power != VCPU_OFF || v->sched.state != RUN_OFF || v->sched.on_cpu) {
         return;
     }
-    if (v->on_pcpu || v->timer.cpu != -1) {
-        fake_fault("vm %u vcpu %u: off, but on_pcpu is %d and its timer in queue %d", v->vm->index,
-                   v->index, v->on_pcpu, v->timer.cpu);
+    if (v->on_pcpu || v->timer.queue != NULL) {
+        fake_fault("vm %u vcpu %u: off, but on_pcpu is %d and its timer set: %d", v->vm->index,
+                   v->index, v->on_pcpu, v->timer.queue != NULL);
     }
     for (unsigned i = 0; i < pcpu_count; i++) {
         if (pcpus[i]->current == v) {
@@ -237,7 +239,6 @@ enum fake_end fake_run(const struct fake_setup *what) {
     engine_reset(what);
     pcpu_count = what->cpus;
     sched_init(pcpu_count, slice);
-    timer_init_cpus(pcpu_count);
     advance_clock(arch_clock_hz());
     vms = boot_alloc(what->vms * sizeof(struct vm *));
     for (unsigned i = 0; i < pcpu_count; i++) {
@@ -249,6 +250,7 @@ enum fake_end fake_run(const struct fake_setup *what) {
         pcpus[i] = p;
         engine_start_cpu(p, cpu_main);
     }
+    timer_init_cpus(pcpu_count);
     fake_this = pcpus[0];
     for (unsigned i = 0; i < what->vms; i++) {
         create_vm(i);

@@ -296,6 +296,10 @@ void arch_vm_init(struct vm *vm) {
     vm->arch.vmid = fake_broken.same_vmid ? 1 : vm->index + 1;
 }
 
+void arch_vm_offer(struct vm *vm) {
+    (void)vm;
+}
+
 void arch_vm_map_ram(struct vm *vm, uint64_t offset, phys_t piece, uint64_t size) {
     (void)size;
     if (offset == 0) {
@@ -312,7 +316,7 @@ void arch_vm_reset(struct vm *vm) {
         if (vm->vcpus[i]->on_pcpu) {
             fake_fault("vm %u: reset while vcpu %u is on a pCPU", vm->index, i);
         }
-        if (i != 0 && vm->vcpus[i]->timer.cpu != -1) { /* vCPU 0 is at work here */
+        if (i != 0 && vm->vcpus[i]->timer.queue != NULL) { /* vCPU 0 is at work here */
             fake_fault("vm %u: reset while a timer of vcpu %u is set", vm->index, i);
         }
         atomic_store(&a->posted, 0);

@@ -155,6 +155,10 @@ void fake_explore_start(void) {
     explore.steps = explore.next = 0;
 }
 
+void fake_explore_stop(void) {
+    explore.counting = false;
+}
+
 unsigned fake_explore_steps(void) {
     return explore.steps;
 }
@@ -366,7 +370,13 @@ void port_kick_cpu(unsigned cpu) {
     if (cpu != p->index) {
         pcpus[cpu]->arch.kicked = true;
     } else if (p->current != NULL) { /* as arm64 does it */
-        atomic_fetch_or(&p->current->requests, REQUEST_SLICE);
+        uint64_t end = sched_slice_end(cpu);
+
+        if (end != 0) {
+            timer_program(end);
+        } else {
+            atomic_fetch_or(&p->current->requests, REQUEST_SLICE);
+        }
     }
 }
 

@@ -98,10 +98,12 @@ void fake_step(void);
 
 /*
  * Instead of noise: one pCPU at a time, and at the steps `at[0..count)`, counted from the next
- * fake_explore_start() on, another one goes on. fake_explore_steps() says how many were counted.
+ * fake_explore_start() on, another one goes on, until fake_explore_stop(). fake_explore_steps()
+ * says how many were counted.
  */
 void fake_explore(const unsigned *at, unsigned count);
 void fake_explore_start(void);
+void fake_explore_stop(void);
 unsigned fake_explore_steps(void);
 
 /* Hardware faults for tests that must fail. */
@@ -129,6 +131,8 @@ _Noreturn void guest_system_off(struct vcpu *v);
 _Noreturn void guest_system_reset(struct vcpu *v);
 _Noreturn void guest_crash(struct vcpu *v);
 void guest_sgi(struct vcpu *v, unsigned target);
+int guest_flag(struct vcpu *v, struct pvsched_record *record); /* PV sched; NULL: release */
+void guest_kick(struct vcpu *v, unsigned target);
 void guest_vtimer(struct vcpu *v, uint64_t ticks); /* from now; UINT64_MAX: off */
 void guest_ptimer(struct vcpu *v, uint64_t ticks);
 

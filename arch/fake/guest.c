@@ -29,6 +29,8 @@ void guest_check(const struct vcpu *v) {
           "the scheduler does not know");
     check(cpu_set_has(&v->vm->config->cpus, p->index), v, "not its pCPU");
     check(p->arch.vmid == v->vm->arch.vmid, v, "another VM's VMID");
+    check(v->sched.pvlock.record == NULL || *(uint32_t *)v->sched.pvlock.record == 0, v,
+          "it is told that it does not run");
     check(p->arch.reg.count == a->true_reg.count && p->arch.reg.space == a->true_reg.space, v,
           "another one's registers");
 }
@@ -226,6 +228,35 @@ static int do_sgi(struct vcpu *v, const struct fake_call *c, int *verdict) {
 
 void guest_sgi(struct vcpu *v, unsigned target) {
     call(v, (struct fake_call){.handler = do_sgi, .target = v->vm->vcpus[target]});
+}
+
+static void *any_memory(void *context, uint64_t ipa, uint64_t size) {
+    (void)context;
+    (void)size;
+    return (void *)(uintptr_t)ipa; // NOLINT(performance-no-int-to-ptr)
+}
+
+static int do_flag(struct vcpu *v, const struct fake_call *c, int *verdict) {
+    const struct pvlock_vm vm = {.ram = any_memory};
+
+    (void)verdict;
+    return (int)(c->arg != 0 ? pvsched_init(&v->sched.pvlock, &vm, c->arg)
+                             : pvsched_release(&v->sched.pvlock));
+}
+
+int guest_flag(struct vcpu *v, struct pvsched_record *record) {
+    return call(v, (struct fake_call){.handler = do_flag, .arg = (uintptr_t)record});
+}
+
+static int do_kick(struct vcpu *v, const struct fake_call *c, int *verdict) {
+    (void)v;
+    (void)verdict;
+    sched_kick(&c->target->sched);
+    return 0;
+}
+
+void guest_kick(struct vcpu *v, unsigned target) {
+    call(v, (struct fake_call){.handler = do_kick, .target = v->vm->vcpus[target]});
 }
 
 static struct fake_timer timer_in(uint64_t ticks) {

@@ -70,7 +70,7 @@ static inline uint32_t step_sub(_Atomic uint32_t *p, uint32_t value) {
 
 #include "core/advance.c"
 #include "core/sched.c"
-#include "core/sched_trace.c"
+#include "core/sched_watch.c"
 #include "core/trace.c"
 #include "hyp/advance.c"
 #include "hyp/vcpu.c"

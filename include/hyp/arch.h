@@ -90,6 +90,12 @@ void arch_uart_tx_interrupt(bool on);
 void arch_vm_init(struct vm *vm);
 
 /*
+ * What the VM's configuration offers its guest of the hypervisor's own services, and the records
+ * for these. Boot pCPU, after its vCPUs and RAM exist.
+ */
+void arch_vm_offer(struct vm *vm);
+
+/*
  * Gives the VM a piece of machine memory as its RAM from byte `offset` on, for the guest and for
  * the hypervisor at vm->ram + offset: blocks where alignment allows, pages elsewhere. Boot pCPU.
  */

@@ -15,7 +15,7 @@
 
 /* A guest was left on this pCPU at `now`: first thing in the handler. */
 static inline void exit_begin(struct pcpu *p, uint64_t now) {
-    p->hyp_since = now;
+    p->hyp_since = p->exit_since = now;
 }
 
 /* What the exit that has begun is for. */
@@ -46,24 +46,23 @@ static inline void exit_end(struct pcpu *p, struct vcpu *v, uint64_t now) {
 
 /* `v` goes into its guest, and may have been away in between. */
 static inline void exit_end_switched(struct pcpu *p, struct vcpu *v, uint64_t now) {
-    exit_add(v->exit, hyp_end(p, now) + v->exit_away);
-    v->exit_away = 0;
+    hyp_end(p, now);
+    exit_add(v->exit, now - p->exit_since);
 }
 
 /* The exit in which `v` goes off: over, as no entry will end it. The next entry is a start. */
 static inline void exit_last(const struct pcpu *p, struct vcpu *v, uint64_t now) {
-    exit_add(v->exit, now - p->hyp_since + v->exit_away);
+    exit_add(v->exit, now - p->exit_since);
     v->exit = &v->exits[EXIT_REASONS];
-    v->exit_away = 0;
 }
 
 /* `v` leaves this pCPU; exit_resumed: it is here, or on another one, again. */
 static inline void exit_left(const struct pcpu *p, struct vcpu *v) {
-    v->exit_away -= p->hyp_since;
+    v->exit_since = p->exit_since;
 }
 
-static inline void exit_resumed(const struct pcpu *p, struct vcpu *v) {
-    v->exit_away += p->hyp_since;
+static inline void exit_resumed(struct pcpu *p, const struct vcpu *v) {
+    p->exit_since = v->exit_since;
 }
 
 #endif

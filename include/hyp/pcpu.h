@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <arch/pcpu.h>
 
+struct timer_queue;
 struct vcpu;
 struct vm;
 
@@ -15,10 +16,12 @@ struct pcpu {
     unsigned index;          /* 0.. */
     struct vcpu *loaded;     /* whose registers are here and not in memory, or NULL */
     struct vcpu **last_vcpu; /* per VM: its vCPU that ran here last, NULL when none did */
-    uint64_t armed;          /* what the hardware timer is set to, ticks */
-    uint64_t hyp_since;      /* since when it is in the hypervisor, ticks; 0: it is not */
-    uint64_t hyp_time;       /* ticks in the hypervisor before that */
-    uint64_t idle_since;     /* the same for waiting until there is something to do */
+    struct timer_queue *timers; /* its software timers */
+    uint64_t armed;             /* what the hardware timer is set to, ticks */
+    uint64_t exit_since; /* when the exit began that the vCPU here is in, wherever that was */
+    uint64_t hyp_since;  /* since when it is in the hypervisor, ticks; 0: it is not */
+    uint64_t hyp_time;   /* ticks in the hypervisor before that */
+    uint64_t idle_since; /* the same for waiting until there is something to do */
     uint64_t idle_time;
     uint64_t online_at; /* when it began to take part, ticks; 0: not yet */
     struct arch_pcpu arch;

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/sched.h"
+
 struct pcpu;
 struct vcpu;
 struct vm;
@@ -46,5 +48,12 @@ bool stats_cpu_line(unsigned cpu);
 
 /* Prints a line for each pCPU: guest, hypervisor and idle time in ns. Any pCPU. */
 void stats_print_cpus(void);
+
+/* Stolen time as its guest is told, up to now, in ns: 0 if it did not ask. `times`: sched_times().
+ */
+uint64_t stats_stolen_ns(const struct vcpu *v, const uint64_t times[RUN_STATES]);
+
+/* The dialect of the preempted flag that it speaks: "pv-lock", "pv-sched", "-" for none. */
+const char *stats_flag_name(const struct vcpu *v);
 
 #endif

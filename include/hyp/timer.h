@@ -13,10 +13,12 @@
 
 #define TIMER_NEVER UINT64_MAX
 
+struct timer_queue;
+
 struct timer {
+    struct timer_queue *queue; /* atomic: in which it is, or NULL; first, for its address */
     struct timer *next, *prev;
     uint64_t deadline;            /* ticks of port_clock(); valid while queued */
-    int cpu;                      /* queue that it is in, or -1 */
     void (*fire)(struct timer *); /* on the pCPU whose queue it was in, no locks held */
 };
 

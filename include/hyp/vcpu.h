@@ -45,7 +45,7 @@ enum {
     REQUEST_STOP = 1u << 2,     /* its VM ends */
     REQUEST_TIMER = 1u << 3,    /* one of its timers is due: look which */
     REQUEST_PAUSE = 1u << 5,    /* its VM pauses */
-    REQUEST_SLICE = 1u << 4,    /* others came to wait for its pCPU: arm the end of its slice */
+    REQUEST_SLICE = 1u << 4,    /* others came to wait for its pCPU: its slice is over, look */
 };
 
 struct vcpu {
@@ -61,7 +61,7 @@ struct vcpu {
     struct advance advance; /* how much earlier than the deadline that timer is set */
     bool on_pcpu;           /* interrupts and timers are in a pCPU too; changed by that pCPU only */
     struct exit_counter *exit; /* of the exit that it is in, in exits[] */
-    uint64_t exit_away;        /* how much longer than its pCPU's that exit is (hyp/exits.h) */
+    uint64_t exit_since;       /* when that began, while it is on no pCPU (hyp/exits.h) */
     struct exit_counter exits[EXIT_REASONS + 1]; /* the last: not an exit but a start */
     uint64_t sibling_flushes;                    /* entries that had to flush what a sibling left */
     uint64_t sibling_skips;                      /* entries on which that was provably needless */
@@ -93,6 +93,12 @@ void vcpu_request_other(struct vcpu *v, uint32_t request);
  */
 static inline void vcpu_request_and_wake(struct vcpu *v, uint32_t request);
 void vcpu_wake_other(struct vcpu *v, uint32_t request);
+
+/*
+ * The same for REQUEST_STOP and REQUEST_PAUSE of a vCPU that is not off: reaches also one that is
+ * about to be off, or paused, and looks at no request any more.
+ */
+void vcpu_request_off(struct vcpu *v, uint32_t request);
 
 /* The functions with "other" in their names are for vCPUs that do not run here. One that does looks
  * at its requests before it enters its guest or waits. */

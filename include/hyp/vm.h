@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "core/config.h"
+#include "core/smccc.h"
 #include "core/spinlock.h"
 #include "hyp/console.h"
 #include "hyp/load.h"
@@ -49,6 +50,7 @@ struct vm {
     uint64_t paused_at;   /* when the last of its vCPUs left its guest, ticks */
     struct load_job load; /* scrubbing and loading, in small steps */
     struct vpl011 uart;
+    struct smccc_features features; /* what its guest is offered */
 };
 
 /*

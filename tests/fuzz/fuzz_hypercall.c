@@ -1,12 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* link: arch/arm64/trap.c arch/arm64/devices.c arch/arm64/inject.c arch/arm64/guest_walk.c */
 /* link: arch/arm64/hypercall.c arch/arm64/psci.c core/smccc.c arch/arm64/sysreg.c */
+/* link: arch/arm64/paravirt.c core/pvlock.c core/steal.c core/trace.c core/config.c */
+/* link: core/config_keys.c */
 /* link: arch/arm64/debug.c arch/arm64/guest_timer.c arch/arm64/id_regs.c */
 /* link: arch/arm64/vgic.c arch/arm64/vgic_lr.c arch/arm64/vgic_mmio.c hyp/pl011.c */
 /* Calls by HVC and SMC: any id, any arguments, any immediate. */
 #include "tests/fuzz/machine.h"
 
 #define KEPT 0x1234567812345678ull
+
+/* The vCPU is switched out and in: its records are where they may be, and the values in them. */
+static void machine_switch(struct vcpu *v) {
+    struct pvlock *p = &v->sched.pvlock;
+
+    if (p->record != NULL) {
+        uint32_t *flag = p->record;
+
+        must(p->used_ipa % 64 == 0 &&
+             ((void *)p->record == (void *)p->own) == (p->dialect == PVLOCK_PV_LOCK));
+        must((void *)p->record == (void *)p->own ||
+             p->record == vm_ram(&vm, (ipa_t){p->used_ipa}, sizeof(struct pvsched_record)));
+        must(*flag == 0);
+        pvlock_state(p, false, true);
+        must(*flag == 1);
+        pvlock_state(p, true, false);
+    }
+    if (v->sched.steal.record != NULL) {
+        steal_update(&v->sched.steal, now);
+    }
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     machine_reset(data, size);
@@ -25,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         for (unsigned i = 4; i < 31; i++) {
             must(v->arch.x[i] == KEPT * i);
         }
+        machine_switch(v);
     }
     return 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* link: arch/arm64/trap.c arch/arm64/devices.c arch/arm64/inject.c arch/arm64/guest_walk.c */
 /* link: arch/arm64/hypercall.c arch/arm64/psci.c core/smccc.c arch/arm64/sysreg.c */
+/* link: arch/arm64/paravirt.c core/pvlock.c core/steal.c core/trace.c core/config.c */
+/* link: core/config_keys.c */
 /* link: arch/arm64/debug.c arch/arm64/guest_timer.c arch/arm64/id_regs.c */
 /* link: arch/arm64/vgic.c arch/arm64/vgic_lr.c arch/arm64/vgic_mmio.c hyp/pl011.c */
 /* Trapped system registers and every other class of exit with any syndrome. */

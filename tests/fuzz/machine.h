@@ -18,11 +18,14 @@
 #include "arch/arm64/id_regs.h"
 #include "arch/arm64/pauth.h"
 #include "arch/arm64/setway.h"
+#include "arch/arm64/stage2.h"
 #include "arch/arm64/trap.h"
 #include "arch/arm64/vm_regs.h"
 #include "core/port.h"
+#include "core/trace.h"
 #include "hyp/arch.h"
 #include "hyp/console.h"
+#include "hyp/mem.h"
 #include "hyp/vm.h"
 #include "tests/fuzz/no_sysreg.h"
 
@@ -194,6 +197,33 @@ void vcpu_timer_update(struct vcpu *v, bool blocked) {
     (void)blocked;
 }
 
+unsigned port_this_cpu(void) {
+    return 0;
+}
+
+uint64_t arch_clock_hz(void) {
+    return 1000000000;
+}
+
+/* Records for all vCPUs; what stage 2 does with them is not seen here. */
+void *mem_alloc(uint64_t size) {
+    static _Alignas(PAGE_SIZE) uint8_t pages[2][PAGE_SIZE];
+    static unsigned taken;
+
+    must(size == PAGE_SIZE);
+    return pages[taken++ % 2];
+}
+
+void stage2_map_records(struct vm *v, ipa_t ipa, phys_t base, uint64_t size) {
+    (void)v;
+    must(ipa.v % PAGE_SIZE == 0 && base.v % PAGE_SIZE == 0 && size == PAGE_SIZE);
+}
+
+void sched_kick(struct sched_entity *e) {
+    must(e >= &vcpus[0].sched && e <= &vcpus[VCPUS - 1].sched);
+    e->kicked = true;
+}
+
 struct vcpu *vcpu_next_handled(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
     (void)p;
     ended = ended || verdict == POWER_DOWN;
@@ -250,6 +280,7 @@ static void machine_reset(const uint8_t *data, size_t size) {
         started = id_regs_init(read_id);
     }
     config.vcpus = VCPUS;
+    config.pvtime = config.pvlock = config.pvsched = true;
     vm.config = &config;
     vm.vcpus = vcpu_table;
     vm.arch.gicr0_size = VCPUS * (uint64_t)VGIC_REDIST_SIZE;
@@ -267,6 +298,8 @@ static void machine_reset(const uint8_t *data, size_t size) {
         must(vgic_vcpu_init(&vm.arch.vgic, &v->arch.vgic, i, 4, true));
         vgic_hw_link(&v->arch.vgic, 27, 27);
     }
+    core_watch = 0;
+    arch_vm_offer(&vm);
     vpl011_reset(&vm);
     setway_calls = 0;
     ended = false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * T07: the V registers, FPCR and FPSR of each CPU are its own over exits, sleep, preemption and
- * migration. Every CPU holds a pattern of its own in all of them and looks again and again.
+ * migration, also over many turns in a row in which it does not touch them. Every CPU holds a
+ * pattern of its own in all of them and looks again and again. Before its first use they are 0.
  */
 #include "irq.h"
 
@@ -13,9 +14,11 @@ struct fp_state {
 };
 
 static struct fp_state want[MAX_CPUS], got[MAX_CPUS];
-static volatile uint32_t wrong[MAX_CPUS], finished;
+static volatile uint32_t wrong[MAX_CPUS], dirty[MAX_CPUS], finished;
 static volatile uint64_t rounds[MAX_CPUS];
 static uint64_t limit_us;
+
+#define UNTOUCHED 40u /* more turns than the hypervisor brings them unasked, mostly */
 
 #define PAIR(op, n, m, off) op " q" #n ", q" #m ", [%0, #" #off "]\n\t"
 #define ALL(op)                                                                                    \
@@ -78,6 +81,8 @@ static void hold(uint64_t arg) {
     uint64_t end = counter() + us_to_ticks(limit_us);
 
     gic_cpu_init();
+    fp_store(&got[me]);
+    dirty[me] = memcmp(&want[me], &got[me], sizeof(want[me])) != 0;
     irq_install()->during = stop_timer;
     gic_set(INTID_VTIMER, GICD_ISENABLER);
     while (counter() < end) {
@@ -86,7 +91,7 @@ static void hold(uint64_t arg) {
         want[me].fpcr = (rng_next(&r) & 3) << 22; /* rounding mode */
         want[me].fpsr = (rng_next(&r) & 0x1f) | 1ul << 27;
         fp_load(&want[me]);
-        switch (rng_next(&r) % 5) {
+        switch (rng_next(&r) % 6) {
         case 0:
             spin_us(rng_next(&r) % 2000);
             break;
@@ -100,6 +105,10 @@ static void hold(uint64_t arg) {
         case 3:
             sleep_us(rng_next(&r) % 1000);
             break;
+        case 4:
+            for (unsigned i = 0; i < UNTOUCHED; i++)
+                sleep_us(20);
+            break;
         default:
             gic_sgi_self(3);
             spin_us(20);
@@ -112,7 +121,7 @@ static void hold(uint64_t arg) {
 }
 
 void test_main(void) {
-    uint32_t bad = 0;
+    uint32_t bad = 0, used = 0;
     uint64_t least = ~0ul;
 
     limit_us = scaled(bootarg("for_us", 100000));
@@ -122,10 +131,12 @@ void test_main(void) {
     check_true("T07-all-finished", wait_for(finished == cpu_count, limit_us * 4 + 2000000));
     for (unsigned i = 0; i < cpu_count; i++) {
         bad += wrong[i];
+        used += dirty[i];
         least = rounds[i] < least ? rounds[i] : least;
     }
     tap_note("at least %lu looks per CPU", least);
     check_eq("T07-v-registers-kept", bad, 0);
+    check_eq("T07-v-registers-zero-at-first", used, 0);
     check_true("T07-looked-often", least >= 3);
     smp_wait_all_off();
 }

@@ -13,7 +13,7 @@ dir=$(mktemp -d) || exit 2
 trap 'rm -rf "$dir"' EXIT
 CC=${HOSTCC:-gcc}
 flags=(-std=gnu11 -O1 -w -I. -Iinclude -Iarch/fake/include)
-sources=(arch/fake/{boot,cpu,engine,fiber,guest,steps,tlb}.c hyp/{console,monitor,monitor_show,pl011,print,stats}.c)
+sources=(arch/fake/{boot,cpu,engine,fiber,guest,steps,tlb}.c core/{pvlock,steal}.c hyp/{console,monitor,monitor_show,pl011,print,stats}.c)
 limit=60 # seconds that a test may take
 wanted=("$@")
 
@@ -52,9 +52,9 @@ mutation "registers always taken for present" test_hyp_random nothing_is_lost \
 mutation "registers never saved" test_hyp_random nothing_is_lost \
 	hyp/vcpu.c '/arch_vcpu_save(v);/d'
 mutation "registers of the last life at CPU_ON" test_hyp_power on_off_cycles \
-	hyp/vcpu.c '/static struct vcpu \*vcpu_switch/,/^}/{/p->loaded = NULL;/d}'
+	hyp/vcpu.c '/static enum verdict vcpu_switch/,/^}/{/p->loaded = NULL;/d}'
 mutation "CPU_OFF leaves the interrupts in the pCPU" test_hyp_life ends_at_any_moment \
-	hyp/vcpu.c '/static struct vcpu \*vcpu_switch/,/^}/{/vcpu_quiesce(v, false);/d}'
+	hyp/vcpu.c '/static enum verdict vcpu_switch/,/^}/{/vcpu_quiesce(v, false);/d}'
 mutation "kept registers are not saved when another comes" test_hyp_random nothing_is_lost \
 	hyp/vcpu.c 's/if (keep && e != &v->sched)/if (false)/'
 
@@ -68,7 +68,7 @@ mutation "no timer for one that blocks" test_hyp_time parked_timer_is_exact_on_a
 mutation "no software timer for one that runs" test_hyp_time software_timer_is_set_at_each_entry \
 	hyp/vcpu.c '/^static void vcpu_enter_pcpu/,/^}/{/timer_set(/d}'
 mutation "timer not taken out of another pCPU's queue (hangs)" test_hyp_random nothing_is_lost \
-	hyp/timer.c 's/if (cpu != -1) {/if (cpu == (int)here) {/'
+	hyp/timer.c 's/if (q != NULL) {/if (q == here) {/'
 mutation "timer of an ended vCPU left queued" test_hyp_life ends_at_any_moment \
 	hyp/vcpu.c 's/timer_set(&v->timer, advance_on.*/if (blocked) timer_set(\&v->timer, deadline);/'
 mutation "hardware timer set for slices only" test_hyp_time parked_timer_is_exact_on_a_free_cpu \
@@ -76,9 +76,9 @@ mutation "hardware timer set for slices only" test_hyp_time parked_timer_is_exac
 mutation "hardware timer not set at the first entry" test_hyp_time first_guest_is_preempted_too \
 	hyp/vcpu.c '/^struct vcpu \*vcpu_first/,/^}/{/timer_program(/d}'
 mutation "hardware timer not set at a switch" test_hyp_time parked_timer_wakes \
-	hyp/vcpu.c '/static struct vcpu \*vcpu_switch/,/^}/{/timer_program(/d}'
+	hyp/vcpu.c '/static enum verdict vcpu_switch/,/^}/{/timer_program(/d}'
 mutation "hardware timer not set when one comes to wait" test_hyp_power started_though_the_caller_stays \
-	hyp/vcpu.c '/^static enum verdict take_requests/,/^}/{/timer_program(/d}'
+	arch/fake/engine.c '/^void port_kick_cpu/,/^}/{/timer_program(/d}'
 mutation "no request when a timer fires" test_hyp_time software_timer_interrupts_its_own_guest \
 	hyp/vcpu.c 's/vcpu_request_and_wake(v, REQUEST_TIMER)/sched_wake(\&v->sched)/'
 
@@ -101,19 +101,22 @@ mutation "idle time is the hypervisor's" test_hyp_counters pcpu_times_add_up \
 	hyp/vcpu.c '/p->hyp_since = until;/d'
 
 # ---- Waking ----
-mutation "old wakes end a wait" test_hyp_time old_wakes_do_not_end_a_wait \
-	hyp/vcpu.c '/^static bool must_block/,/^}/{/sched_block_prepare(/d}'
-mutation "wakes forgotten after the look" test_hyp_random token_is_never_lost \
-	hyp/vcpu.c '/^static bool must_block/,/^}/{/sched_block_prepare(/d
-		s/return \(.*\);/bool none = \1; sched_block_prepare(\&v->sched); return none;/}'
-mutation "a block that ignores a wake" test_hyp_random token_is_never_lost \
-	core/sched.c 's/} else if (__atomic_load_n(&prev->wake_pending, __ATOMIC_RELAXED)) {/} else if (false) {/'
-mutation "a wake that forgets the running" test_hyp_random token_is_never_lost \
+mutation "a block that does not look again" test_hyp_random token_is_never_lost \
+	hyp/vcpu.c '/Who saw that it still ran/,/}/s/sched_wake(&v->sched);/;/'
+mutation "a block that ignores a wake" test_hyp_power on_off_cycles \
+	core/sched.c 's/} else if (load_relaxed(&prev->wakes) != 0 &&/} else if (false \&\&/'
+mutation "a wake that forgets the running" test_hyp_power on_off_cycles \
 	core/sched.c '/__atomic_store_n(&e->wake_pending, true, __ATOMIC_RELEASE);/d'
 mutation "a request that wakes nobody" test_hyp_random token_is_never_lost \
 	hyp/vcpu.c '/^void vcpu_wake_other/,/^}/s/sched_wake(&v->sched);/;/'
+mutation "a request that wakes who runs" test_hyp_time old_wakes_do_not_end_a_wait \
+	hyp/vcpu.c '/^void vcpu_wake_other/,/^}/s/if (.* && atomic/if (atomic/'
+mutation "a stop that wakes nobody" test_hyp_monitor stop_meets_pause \
+	hyp/vcpu.c '/^void vcpu_request_off/,/^}/{/sched_wake(/d}'
+mutation "a stop that wakes only who waits" test_hyp_monitor stop_meets_pause \
+	hyp/vm.c 's/vcpu_request_off(v, REQUEST_STOP)/vcpu_request_and_wake(v, REQUEST_STOP)/'
 mutation "a request that kicks nobody" test_hyp_time interrupts_reach_running_waiting_blocked_and_off \
-	hyp/vcpu.c '/^void vcpu_request_other(/,/^}/s/port_kick_cpu(cpu);/;/'
+	hyp/vcpu.c '/^static inline enum run_state leave_request/,/^}/s/port_kick_cpu(cpu);/;/'
 mutation "a block called off leaves the interrupts out" test_hyp_random token_is_never_lost \
 	hyp/vcpu.c '/called off/,/}/{/vcpu_request(v, REQUEST_IRQ);/d}'
 mutation "an idle pCPU still counts as its last vCPU's" test_hyp_time parked_timer_is_exact_on_a_free_cpu \
@@ -125,9 +128,37 @@ mutation "a vCPU that left stays on its pCPU" test_hyp_time timer_follows_its_vc
 mutation "a vCPU is released before it is saved" test_hyp_random nothing_is_lost \
 	hyp/vcpu.c 's/arch_vcpu_save(v);/sched_released(\&v->sched); arch_vcpu_save(v);/'
 mutation "a running vCPU may be taken" test_hyp_random nothing_is_lost \
-	core/sched.c 's/__atomic_store_n(&next->on_cpu, true, __ATOMIC_RELAXED);/;/'
+	core/sched.c 's/store_relaxed(&next->on_cpu, true);/;/'
 mutation "affinity ignored when stealing" test_hyp_random nothing_is_lost \
 	core/sched.c '/^\(RARE \)\?static struct sched_entity \*steal/,/^}/s/cpu_set_has(&e->allowed, cpu)/true/'
+
+# ---- Records and kicks ----
+mutation "flag not cleared when its vCPU runs" test_hyp_records flags_agree_at_any_moment \
+	core/sched_queue.h 's/if (e->pvlock.record != NULL) {/if (e->pvlock.record != NULL \&\& to != RUN_RUNNING) {/'
+mutation "flag not set when its vCPU is displaced" test_hyp_records flags_agree_at_any_moment \
+	core/sched_queue.h 's/if (e->pvlock.record != NULL) {/if (e->pvlock.record != NULL \&\& to != RUN_RUNNABLE) {/'
+mutation "flag ignores waits" test_hyp_records flags_agree_at_any_moment \
+	core/sched_queue.h 's/bool waits = to == RUN_BLOCKED/bool waits = false/'
+mutation "flag takes paused for waiting" test_hyp_records paused_ones_do_not_run \
+	core/sched_queue.h 's/bool waits = to == RUN_BLOCKED/bool waits = (to == RUN_BLOCKED || to == RUN_OFF)/'
+mutation "flag hook deleted" test_hyp_records flags_agree_at_any_moment \
+	core/sched_queue.h '/^static inline void enter_state/,/^}/{/tell_guest(/d}'
+mutation "nobody asks for records" test_hyp_records flags_agree_at_any_moment \
+	core/pvlock.c 's/watch_record(true);/;/'
+mutation "record in use after the VM's end" test_hyp_records nobody_writes_to_old_records \
+	hyp/vm.c '/^void vm_vcpu_stopped/,/^}/{/pvlock_end(/d}'
+mutation "record in use after CPU_OFF" test_hyp_records off_gives_the_record_back \
+	hyp/vm.c '/^void vm_vcpu_off/,/^}/{/pvlock_end(/d}'
+mutation "a kick that is not kept" test_hyp_records kick_is_never_lost \
+	core/sched.c 's/e->kicked = true;/;/'
+mutation "a kick that wakes nobody" test_hyp_records kick_is_never_lost \
+	core/sched.c '/^void sched_kick/,/^}/s/if (blocked) {/if (false) {/'
+mutation "a wait that ignores a kick" test_hyp_records every_interleaving_of_kick_and_wait \
+	core/sched_queue.h 's/off |= e->kicked;/;/'
+mutation "a kick that is kept for ever" test_hyp_records a_kick_ends_one_wait \
+	core/sched.c '/^void sched_kick/,/^}/s/if (!blocked) {/if (true) {/'
+mutation "a pause that forgets a kick" test_hyp_records kick_survives_a_pause \
+	core/sched_queue.h '/^static inline bool called_off/,/^}/s/if (state == RUN_BLOCKED) {/if (true) {/'
 
 # ---- Accounts ----
 mutation "run time not booked" test_hyp_time times_add_up \
@@ -152,7 +183,7 @@ mutation "memory filled while vCPUs are inside" test_hyp_life ends_at_any_moment
 	hyp/vm.c 's/if (!all_released(vm)) {/if (false) {/' \
 	's/bool last = --vm->alive == 0;/bool last = --vm->alive <= 1;/'
 mutation "the end is not told to a sleeper" test_hyp_life sleepers_end_too \
-	hyp/vm.c 's/vcpu_request_and_wake(v, REQUEST_STOP)/vcpu_request(v, REQUEST_STOP)/'
+	hyp/vm.c 's/vcpu_request_off(v, REQUEST_STOP)/vcpu_request(v, REQUEST_STOP)/'
 mutation "CPU_ON survives the end of its VM" test_hyp_life ends_at_any_moment \
 	hyp/vm.c '/^void vm_stop/,/^}/{/atomic_store(&v->power, VCPU_OFF);/d}'
 mutation "the last reason counts" test_hyp_life the_first_reason_counts \
@@ -205,7 +236,7 @@ run_one() {
 		return
 	fi
 	case $file in
-	arch/fake/*.c) object=$file ;;
+	arch/fake/*.c | core/pvlock.c | core/steal.c) object=$file ;;
 	*) object=arch/fake/steps.c ;;
 	esac
 	for source in "${sources[@]}"; do
@@ -234,7 +265,7 @@ prepare() {
 	for source in "${sources[@]}"; do
 		compile "$root" "$source" "$dir/objects/${source//\//_}.o" &
 	done
-	for test in test_fake_tlb test_hyp_{advance,counters,life,monitor,power,random,time}; do
+	for test in test_fake_tlb test_hyp_{advance,counters,life,monitor,power,random,records,time}; do
 		compile "$root" "tests/unit/$test.c" "$dir/objects/$test.o" &
 	done
 	wait

@@ -36,7 +36,7 @@ static uint64_t mdscr_in_hardware;
 void debug_load(struct vcpu *v) {
     loads++;
     armed_loads += v->arch.debug.armed;
-    mdscr_in_hardware = debug_mdscr(v);
+    mdscr_in_hardware = v->arch.debug.mdscr;
 }
 
 void debug_unload(struct vcpu *v) {

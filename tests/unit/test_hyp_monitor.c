@@ -2,6 +2,7 @@
 /* arch: fake */
 /* link: arch/fake/boot.c arch/fake/cpu.c arch/fake/engine.c arch/fake/fiber.c arch/fake/guest.c */
 /* link: arch/fake/steps.c arch/fake/tlb.c hyp/console.c hyp/pl011.c hyp/print.c hyp/stats.c */
+/* link: core/pvlock.c core/steal.c */
 /* link: hyp/monitor.c hyp/monitor_show.c */
 /* The monitor's line, and what it does to VMs: stop, start, reset, pause, any number of times. */
 #include <stdio.h>
@@ -254,13 +255,54 @@ static void lives_without_number(void **state) {
     assert_true(injected > 1000);
 }
 
+/* Stopped while it is about to pause: it must not stay so, neither paused nor stopped. */
+static void pause_it(uint64_t unused);
+
+static void restarts(uint64_t unused) {
+    (void)unused;
+    assert_int_equal(vms[0]->state, VM_RUNNING);
+    rounds++;
+    fake_at(guest_clock() + fake_roll(500), fake_roll(2), pause_it, 0);
+}
+
+static void stop_it(uint64_t unused) {
+    vm_stop(vms[0], VM_END_RESET);
+    fake_at(guest_clock() + 6000, fake_roll(2), restarts, unused);
+}
+
+static void pause_it(uint64_t unused) {
+    assert_true(vm_pause(vms[0]));
+    fake_at(guest_clock() + fake_roll(40), fake_roll(2), stop_it, unused);
+}
+
+static void prepare_meeting(void) {
+    fake_at(fake_started() + 5000, 0, pause_it, 0);
+}
+
+static void stop_meets_pause(void **state) {
+    (void)state;
+    rounds = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct fake_setup s = {
+            .cpus = 2, .vms = 2, .limit = FAKE_SECOND / 4, .seed = seed, .noise = 30};
+
+        s.vm[0] = (struct fake_vm){.program = goes_on, .vcpus = 3};
+        s.vm[1] = (struct fake_vm){.program = guest_spins, .vcpus = 1};
+        fake_prepare = prepare_meeting;
+        expect_run(&s, FAKE_LIMIT);
+        fake_prepare = NULL;
+    }
+    assert_true(rounds > 1000);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(lines_are_edited, free_machine),
         cmocka_unit_test_teardown(commands_answer, free_machine),
         cmocka_unit_test_teardown(paused_vm_stands, free_machine),
         cmocka_unit_test_teardown(pauses_lose_nothing, free_machine),
-        cmocka_unit_test_teardown(lives_without_number, free_machine), /* L03 */
+        cmocka_unit_test_teardown(lives_without_number, free_machine),
+        cmocka_unit_test_teardown(stop_meets_pause, free_machine), /* L03 */
     };
 
     choose_test();

@@ -3,6 +3,7 @@
 /* link: arch/fake/boot.c arch/fake/cpu.c arch/fake/engine.c arch/fake/fiber.c arch/fake/guest.c */
 /* link: arch/fake/steps.c arch/fake/tlb.c hyp/console.c hyp/pl011.c hyp/print.c hyp/stats.c */
 /* link: hyp/monitor.c hyp/monitor_show.c */
+/* link: core/pvlock.c core/steal.c */
 /*
  * Random machines, guests and orders of events: no interrupt, timer or wake may be lost or come
  * much too late. A failure names the seed; `test_hyp_random SEED` runs that one alone.

@@ -13,6 +13,7 @@
 #include "abi/psci.h"
 #include "abi/smccc.h"
 #include "arch/arm64/hypercall.h"
+#include "arch/arm64/paravirt.h"
 #include "hyp/vcpu.h"
 #include "hyp/vm.h"
 
@@ -36,6 +37,33 @@ static struct vcpu *on_target;
 static uint64_t on_pc, on_arg;
 static enum vm_end stop_reason;
 static int on_result;
+
+/* The records' calls have tests of their own (test_pvlock, guest tests). */
+static void not_there(struct smccc_result *result) {
+    smccc_return(result, SMCCC_E_NOT_SUPPORTED);
+}
+
+#define PV_CALL(name)                                                                              \
+    void name(void *context, const struct smccc_args *args, struct smccc_result *result) {         \
+        (void)context;                                                                             \
+        (void)args;                                                                                \
+        not_there(result);                                                                         \
+    }
+PV_CALL(pv_vendor_features)
+PV_CALL(pv_time_features)
+PV_CALL(pv_time_st)
+PV_CALL(pv_sched_features)
+PV_CALL(pv_sched_init)
+PV_CALL(pv_sched_release)
+PV_CALL(pv_sched_kick)
+PV_CALL(pv_lock)
+
+void pv_vendor_uid(void *context, const struct smccc_args *args, struct smccc_result *result) {
+    (void)context;
+    (void)args;
+    *result =
+        (struct smccc_result){4, {PARAVANE_UID_0, PARAVANE_UID_1, PARAVANE_UID_2, PARAVANE_UID_3}};
+}
 
 int vm_vcpu_on(struct vcpu *target, uint64_t pc, uint64_t arg) {
     ons++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* link: core/sched.c core/sched_trace.c core/trace.c */
+/* link: core/sched.c core/sched_watch.c core/trace.c */
 /* The scheduler in virtual time on several pCPUs: shares, affinity, moves, idle pCPUs. */
 #include "test_sched_sim.h"
 
@@ -387,6 +387,27 @@ static void test_idle_pcpu_is_chosen_once(void **state) {
     assert_int_equal(c->e.migrations, 0);
 }
 
+/* It was to take one, and then one comes that can only run there: the other is passed on. */
+static void test_idle_pcpu_passes_on_the_first_of_two(void **state) {
+    (void)state;
+    sim_init(2);
+    struct sim_entity *a = sim_spinner(256, cpu_set_all());
+
+    sim_settle();
+    assert_null(sched_pick(0, &a->e, RUN_BLOCKED));
+    sim.cur[0] = NULL; /* its registers stay on pCPU 0 */
+    struct sim_entity *b = sim_spinner(256, cpu_set_all());
+
+    assert_int_equal(b->e.cpu, 0);
+    b->e.vtime++;
+    sim_wake(a);
+    assert_int_equal(a->e.cpu, 0);
+    assert_ptr_equal(sched_pick(0, NULL, RUN_OFF), &a->e);
+    sim.cur[0] = a;
+    sim_settle();
+    assert_ptr_equal(sim.cur[1], b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spinners_share_pcpus),
@@ -404,6 +425,7 @@ int main(void) {
         cmocka_unit_test(test_new_one_takes_the_scale_of_its_home),
         cmocka_unit_test(test_idle_pcpu_passes_on_what_it_leaves),
         cmocka_unit_test(test_idle_pcpu_passes_on_what_it_did_not_look_for),
+        cmocka_unit_test(test_idle_pcpu_passes_on_the_first_of_two),
         cmocka_unit_test(test_sleep_saves_up_one_slice_on_another_pcpu),
         cmocka_unit_test(test_idle_pcpu_is_chosen_once),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* link: core/sched_trace.c core/trace.c */
+/* link: core/sched_watch.c core/trace.c */
 /*
  * The scheduler with two or three pCPUs inside it at once, stopped at every atomic access and port
  * call: many random interleavings of a few short scenes. After each nobody may be overlooked: no

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* link: core/sched.c core/sched_trace.c core/trace.c */
+/* link: core/sched.c core/sched_watch.c core/trace.c core/pvlock.c core/steal.c */
 /*
  * The scheduler under random operations in a random order: what must hold, holds after each of
  * them.
@@ -26,8 +26,19 @@ static uint32_t roll(uint32_t limit) {
 struct shadow {
     uint64_t since, times[RUN_STATES];
     enum run_state state;
-    bool wake_pending;
+    bool wake_pending, kicked;
+    bool flagged; /* has a record of the preempted flag */
 };
+
+/* What the guest of an entity sees. In half of them one that is BLOCKED counts as preempted. */
+static struct guest {
+    _Alignas(64) struct pvlock_record own;
+    _Alignas(64) struct pvsched_record given;
+    struct pvtime_record time;
+    uint64_t stolen; /* at its last look */
+} guest[ENTITIES];
+
+#define UNTOUCHED 0x5a5a5a5au /* what a guest leaves in a record that is its own */
 
 static struct shadow shadow[ENTITIES];
 static struct sim_entity *unreleased[CPUS]; /* prev whose registers are not saved yet */
@@ -60,6 +71,26 @@ static void wake(unsigned i) {
     sched_wake(&sim.all[i].e);
 }
 
+static void kick(unsigned i) {
+    if (shadow[i].state == RUN_BLOCKED) {
+        enter(i, RUN_RUNNABLE);
+    } else {
+        shadow[i].kicked = true;
+    }
+    sched_kick(&sim.all[i].e);
+}
+
+/* Whether `s`, which is to be in `state`, goes on because of a wake or a kick. */
+static bool goes_on(struct shadow *s, enum run_state state) {
+    bool woken = state != RUN_RUNNABLE && s->wake_pending;
+
+    if (state == RUN_BLOCKED) {
+        woken |= s->kicked;
+        s->kicked = false;
+    }
+    return woken;
+}
+
 static void pick(unsigned cpu, enum run_state state) {
     struct sim_entity *prev = sim.cur[cpu];
     struct sim_entity *next;
@@ -68,9 +99,9 @@ static void pick(unsigned cpu, enum run_state state) {
     sim.kicked[cpu] = false;
     next = (struct sim_entity *)sched_pick(cpu, prev != NULL ? &prev->e : NULL, state);
     if (prev != NULL) {
-        bool woken = state != RUN_RUNNABLE && shadow[index_of(prev)].wake_pending;
+        struct shadow *s = &shadow[index_of(prev)];
 
-        enter(index_of(prev), woken ? RUN_RUNNABLE : state);
+        enter(index_of(prev), goes_on(s, state) ? RUN_RUNNABLE : state);
     }
     sim.cur[cpu] = next;
     if (next != NULL) {
@@ -102,6 +133,104 @@ static void check_entity(unsigned i) {
     if (shadow[i].state == RUN_RUNNING) {
         assert_int_equal(s->e.wake_pending, shadow[i].wake_pending);
     }
+    assert_int_equal(s->e.kicked, shadow[i].kicked);
+}
+
+/* --- the records --- */
+
+static void *guest_memory(void *context, uint64_t ipa, uint64_t size) {
+    (void)context;
+    assert_int_equal(size, 64);
+    return (char *)guest + ipa;
+}
+
+static const struct pvlock_vm vm = {
+    .offers_pv_lock = true, .memory = guest_memory, .ram = guest_memory};
+
+/* Sets up what is outside the guest: the attribute and the slot of stolen time. */
+static void offer_records(unsigned i) {
+    struct sched_entity *e = &sim.all[i].e;
+    uint64_t ipa = (uint64_t)((char *)&guest[i].own - (char *)guest);
+
+    pvlock_init(&e->pvlock, i % 2 == 1);
+    assert_int_equal(pvlock_attr_set(&e->pvlock, &vm, PVLOCK_CTRL, PVLOCK_IPA, &ipa), 0);
+    steal_offer(&e->steal, &guest[i].time, 0, SIM_SECOND);
+}
+
+/* Entity `i`, which runs, makes a call, or its VM ends under it. Its own memory is scribbled on. */
+static void call(unsigned i) {
+    struct sched_entity *e = &sim.all[i].e;
+    struct guest *g = &guest[i];
+
+    switch (roll(6)) {
+    case 0:
+        assert_true(pvlock_call(&e->pvlock, &vm) >= 0);
+        shadow[i].flagged = true;
+        break;
+    case 1:
+        assert_int_equal(
+            pvsched_init(&e->pvlock, &vm, (uint64_t)((char *)&g->given - (char *)guest)), 0);
+        shadow[i].flagged = true;
+        break;
+    case 2:
+        shadow[i].flagged &= e->pvlock.dialect != PVLOCK_PV_SCHED;
+        (void)pvsched_release(&e->pvlock);
+        break;
+    case 3:
+        assert_int_equal(steal_call(&e->steal, sched_waited(e)), 0);
+        assert_true(g->time.stolen_ns >= g->stolen);
+        g->stolen = g->time.stolen_ns;
+        break;
+    case 4:
+        pvlock_end(&e->pvlock);
+        shadow[i].flagged = false;
+        break;
+    default:
+        g->given.preempted = e->pvlock.dialect == PVLOCK_PV_SCHED ? 0 : UNTOUCHED;
+        g->own.preempted = e->pvlock.dialect == PVLOCK_PV_LOCK ? 0 : UNTOUCHED;
+    }
+}
+
+/* The flag that entity `i` must show, if it has one. */
+static uint32_t flag_of(unsigned i) {
+    switch (shadow[i].state) {
+    case RUN_RUNNING:
+        return 0;
+    case RUN_BLOCKED:
+        return i % 2;
+    default:
+        return 1; /* it waits for a pCPU, or stands where its VM was paused */
+    }
+}
+
+/* What holds of all records at any time (P04, S03). */
+static void check_records(void) {
+    unsigned zero = 0, may_be_zero = CPUS;
+
+    for (unsigned i = 0; i < ENTITIES; i++) {
+        const struct sched_entity *e = &sim.all[i].e;
+        struct guest *g = &guest[i];
+
+        assert_int_equal(e->pvlock.record != NULL, shadow[i].flagged);
+        if (shadow[i].flagged) {
+            bool given = e->pvlock.dialect == PVLOCK_PV_SCHED;
+            uint64_t flag = given ? g->given.preempted : g->own.preempted;
+
+            assert_int_equal(flag, flag_of(i));
+            zero += flag == 0;
+            may_be_zero += shadow[i].state == RUN_BLOCKED || shadow[i].state == RUN_OFF;
+        }
+        if (e->steal.record != NULL) {
+            assert_true(g->time.stolen_ns >= g->stolen);
+            if (shadow[i].state == RUN_RUNNING) {
+                assert_int_equal(g->time.stolen_ns, shadow[i].times[RUN_RUNNABLE] * 1000);
+            } else {
+                assert_int_equal(g->time.stolen_ns, g->stolen); /* written when it comes back */
+            }
+            g->stolen = g->time.stolen_ns;
+        }
+    }
+    assert_true(zero <= may_be_zero);
 }
 
 /* Every pCPU answers its kicks; then nobody who could run may wait, and each runs whom we think. */
@@ -134,7 +263,9 @@ static void step(void) {
     unsigned what = roll(100);
 
     sim.now += roll(4) == 0 ? roll(3 * SIM_SLICE) : roll(50);
-    if (what < 40) {
+    if (what < 5) {
+        kick(roll(ENTITIES));
+    } else if (what < 40) {
         wake(roll(ENTITIES));
     } else if (what < 60) {
         pick(cpu, RUN_RUNNABLE);
@@ -145,6 +276,12 @@ static void step(void) {
         }
         if (roll(4) == 0) {
             wake(index_of(sim.cur[cpu]));
+        }
+        if (roll(4) == 0) {
+            kick(index_of(sim.cur[cpu]));
+        }
+        if (roll(4) == 0) {
+            call(index_of(sim.cur[cpu]));
         }
         pick(cpu, roll(8) == 0 ? RUN_OFF : RUN_BLOCKED);
     } else if (what < 95) {
@@ -161,17 +298,21 @@ static void run(uint64_t start, unsigned max_cpus) {
     sim_init(CPUS);
     memset(shadow, 0, sizeof shadow);
     memset(unreleased, 0, sizeof unreleased);
+    memset(guest, 0, sizeof guest);
     for (unsigned i = 0; i < ENTITIES; i++) {
         uint64_t mask = 1 + roll((1u << max_cpus) - 1);
 
         sim_add(weights[roll(6)], roll(2) == 0 ? cpu_set_all() : sim_set(mask));
         shadow[i] = (struct shadow){.since = sim.now, .state = RUN_OFF};
+        offer_records(i);
     }
     for (unsigned i = 0; i < OPERATIONS; i++) {
         step();
         check_entity(roll(ENTITIES));
+        check_records();
     }
     settle();
+    check_records();
     for (unsigned i = 0; i < ENTITIES; i++) {
         check_entity(i);
     }

@@ -12,6 +12,7 @@ struct arch_pcpu {
     uint64_t gicr;        /* address of its redistributor: RD and SGI frames */
     uint32_t lrs;         /* bit i: list register i was in use by whoever left it last */
     bool counter_trapped; /* reads of CNTPCT_EL0 are */
+    bool fp_on;           /* FP and SIMD instructions do not trap (fp.h) */
     bool vtimer_active;   /* PPI 27 is active in the interrupt controller */
 };
 

@@ -16,7 +16,6 @@ struct el1_state {
     uint64_t sctlr, cpacr, ttbr0, ttbr1, tcr, esr, afsr0, afsr1, far, mair, amair, vbar;
     uint64_t contextidr, tpidr_el0, tpidrro, tpidr_el1, sp_el0, sp_el1, elr, spsr, par, csselr;
     uint64_t cntkctl;
-    uint64_t mdccint;        /* a guest's value; there is no channel behind it */
     uint64_t mdscr;          /* always true: writes trap (debug.c) */
     uint64_t pauth_keys[10]; /* APIA, APIB, APDA, APDB, APGA: low, high of each */
 };
@@ -31,7 +30,8 @@ struct debug_state {
     uint64_t bvr[16], bcr[16], wvr[16], wcr[16];
     uint64_t oslsr; /* OS lock: bit 1 */
     uint64_t claim;
-    bool armed; /* an enable bit is set: load the hardware at switch-in */
+    uint64_t mdscr; /* MDSCR_EL1 while it runs: el1.mdscr, or less while its OS lock is locked */
+    bool armed;     /* an enable bit is set: load the hardware at switch-in */
 };
 
 /* The EL1 physical timer, emulated; the virtual one while the vCPU is off the CPU. */
@@ -54,6 +54,9 @@ struct arch_vcpu {
     struct vgic_vcpu vgic;
     uint64_t esr;     /* ESR_EL2 of the exit that is being handled */
     uint64_t cleaned; /* set/way operations: bytes of RAM that are cleaned so far (setway.c) */
+    uint8_t fp_turns; /* how often it still gets them at once (fp.h) */
+    uint8_t fp_row;   /* and how often at first; 0: it did without them */
+    bool fp_here;     /* they are on its pCPU: `fp` is old */
 };
 
 #endif

@@ -14,6 +14,7 @@ struct arch_vm {
     uint64_t cntpoff; /* how far its physical count is behind; not 0: its reads are trapped */
     uint64_t gicr0_size, gicr1_size; /* bytes of redistributors in either region */
     struct vgic_vm vgic;
+    uint8_t *pvlock_records; /* the hypervisor's view of those pages; NULL: not offered */
 };
 
 #endif

@@ -65,17 +65,12 @@ static void arch_features(const struct smccc_table *table, const struct smccc_fe
     smccc_return(result, there ? SMCCC_E_SUCCESS : SMCCC_E_NOT_SUPPORTED);
 }
 
-void smccc_dispatch(const struct smccc_table *table, const struct smccc_features *features,
-                    void *context, const uint64_t *regs, struct smccc_result *result) {
+void smccc_dispatch_other(const struct smccc_table *table, const struct smccc_features *features,
+                          void *context, const uint64_t *regs, struct smccc_result *result) {
     struct smccc_args args = {.id = (uint32_t)regs[0]};
     uint64_t mask = (args.id & SMCCC_ID_64) != 0 ? UINT64_MAX : UINT32_MAX;
     const struct smccc_call *call;
 
-    /* First of all the call that tells what a call costs. */
-    if (args.id == SMCCC_ID_VERSION) {
-        smccc_return(result, SMCCC_VERSION_1_1);
-        return;
-    }
     if (args.id == SMCCC_ID_ARCH_FEATURES) {
         arch_features(table, features, regs, result);
         return;

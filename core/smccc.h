@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi/smccc.h"
+
 /* Arguments that handlers can see. */
 #define SMCCC_ARGS 6u
 
@@ -92,12 +94,23 @@ static inline void smccc_return(struct smccc_result *result, int64_t value) {
     result->x[0] = (uint64_t)value;
 }
 
+/* smccc_dispatch() for all but SMCCC_VERSION. */
+void smccc_dispatch_other(const struct smccc_table *table, const struct smccc_features *features,
+                          void *context, const uint64_t *regs, struct smccc_result *result);
+
 /*
  * Does the call in regs[0..SMCCC_ARGS] (X0..X6). `context` goes to the handler. NOT_SUPPORTED for
  * all that is unknown. *result is always set.
  */
-void smccc_dispatch(const struct smccc_table *table, const struct smccc_features *features,
-                    void *context, const uint64_t *regs, struct smccc_result *result);
+static inline void smccc_dispatch(const struct smccc_table *table,
+                                  const struct smccc_features *features, void *context,
+                                  const uint64_t *regs, struct smccc_result *result) {
+    if ((uint32_t)regs[0] == SMCCC_ID_VERSION) { /* first of all: it tells what a call costs */
+        smccc_return(result, SMCCC_VERSION_1_1);
+    } else {
+        smccc_dispatch_other(table, features, context, regs, result);
+    }
+}
 
 /* Whether the call `id` is offered and one of `found_by` finds it. */
 bool smccc_offers(const struct smccc_table *table, const struct smccc_features *features,

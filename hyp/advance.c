@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Timer advancement of vCPUs: the alarm, the wait, and what is told of them (core/advance.h). */
 #include "core/port.h"
+#include "core/rare.h"
 #include "hyp/arch.h"
 #include "hyp/console.h"
 #include "hyp/exits.h"
@@ -37,7 +38,7 @@ static void learn(struct vcpu *v) {
     }
 }
 
-__attribute__((noinline)) static uint64_t learn_first(struct vcpu *v, uint64_t deadline) {
+RARE static uint64_t learn_first(struct vcpu *v, uint64_t deadline) {
     learn(v);
     return advance_arm(&v->advance, deadline, port_clock());
 }

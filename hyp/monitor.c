@@ -3,6 +3,7 @@
 #include "hyp/monitor.h"
 
 #include "core/port.h"
+#include "core/rare.h"
 #include "hyp/arch.h"
 #include "hyp/console.h"
 #include "hyp/pcpu.h"
@@ -225,7 +226,7 @@ static bool set_pause_clock(struct vm *vm, const char *value) {
     return true;
 }
 
-static bool set_advance(struct vm *vm, const char *value) {
+RARE static bool set_advance(struct vm *vm, const char *value) {
     uint32_t ns = read_number(value, ADVANCE_FIXED_MAX);
     int32_t setting = strcmp(value, "-1") == 0 ? ADVANCE_ADAPTIVE : (int32_t)ns;
 

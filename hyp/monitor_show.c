@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the monitor shows: answers of many lines, one line a step. */
 #include "core/port.h"
+#include "core/rare.h"
 #include "hyp/console.h"
 #include "hyp/exits.h"
 #include "hyp/monitor.h"
@@ -124,7 +125,7 @@ enum monitor_step monitor_vcpus(struct monitor_answer *a) {
     return more_if(printed);
 }
 
-enum monitor_step monitor_timers(struct monitor_answer *a) {
+RARE enum monitor_step monitor_timers(struct monitor_answer *a) {
     if (!heading(a,
                  "VM/vCPU              setting   now ns   last ns  earliest    latest   expiries  "
                  "outliers     waited us  stops")) {

@@ -2,6 +2,7 @@
 #include "hyp/stats.h"
 
 #include "core/port.h"
+#include "core/rare.h"
 #include "hyp/arch.h"
 #include "hyp/console.h"
 #include "hyp/print.h"
@@ -116,7 +117,7 @@ bool stats_cpu_line(unsigned cpu) {
     return console_monitor_line("paravane: %s", text);
 }
 
-static void advance_text(char *text, const struct vcpu *v) {
+RARE static void advance_text(char *text, const struct vcpu *v) {
     const struct advance *a = &v->advance;
 
     print_to(text, LINE_MAX,

@@ -3,6 +3,7 @@
 /* link: arch/fake/boot.c arch/fake/cpu.c arch/fake/engine.c arch/fake/fiber.c arch/fake/guest.c */
 /* link: arch/fake/steps.c arch/fake/tlb.c hyp/console.c hyp/pl011.c hyp/print.c hyp/stats.c */
 /* link: hyp/monitor.c hyp/monitor_show.c */
+/* link: core/pvlock.c core/steal.c */
 /* Timer advancement in the machine: a tick is a microsecond. That no timer's interrupt is taken
  * before its deadline is checked by arch/fake/guest.c all the time. */
 #include "arch/fake/expect.h"

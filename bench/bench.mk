@@ -3,7 +3,7 @@
 # Figures: bench/guest's guests, and bench/run, which runs them. bench/README.md says what is what.
 
 BENCH_GUEST := build/bench/guest
-BENCH_IMAGES := $(addprefix $(BENCH_GUEST)/,fixed.img sgi.img handover.img first.img)
+BENCH_IMAGES := $(addprefix $(BENCH_GUEST)/,fixed.img sgi.img handover.img first.img deadline.img)
 
 # Built as the test guests are, with a vector table of their own (handler.S).
 BENCH_HEADERS := $(wildcard bench/guest/*.h) $(GUEST_HEADERS)

@@ -8,9 +8,11 @@ reference=bench/results/arm64.json
 missing= # not empty: something could not be measured
 eval "$(lab/env)" # KERNEL_6_12 and its like
 
-# A section of a machine description: vm NAME IMAGE MEMORY VCPUS [COMMAND LINE]
+# A section of a machine description: vm NAME IMAGE MEMORY VCPUS [COMMAND LINE]. Timers are not
+# advanced, as what that hides is what is measured, unless ADVANCE_NS says so.
 vm() {
-	printf '[vm %s]\nkernel = %s\nmemory = %s\nvcpus = %s\n' "$1" "$(realpath "$images/$2")" "$3" "$4"
+	printf '[vm %s]\nkernel = %s\nmemory = %s\nvcpus = %s\nadvance_ns = %s\n' \
+		"$1" "$(realpath "$images/$2")" "$3" "$4" "${ADVANCE_NS:-0}"
 	[ -z "${5:-}" ] || printf 'cmdline = %s\n' "$5"
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 #include "core/config.h"
+#include "core/advance.h"
 #include "core/config_keys.h"
 #include "core/text.h"
 
@@ -163,6 +164,7 @@ static bool fail_unknown_key(struct parser *p, struct span key) {
 
 static void vm_defaults(struct vm_config *vm, struct span name, uint32_t line) {
     *vm = (struct vm_config){.weight = CONFIG_WEIGHT_DEFAULT,
+                             .advance_ns = ADVANCE_ADAPTIVE,
                              .cpus = cpu_set_all(),
                              .autostart = true,
                              .pvtime = true,

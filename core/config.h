@@ -51,6 +51,7 @@ struct vm_config {
     uint64_t memory;     /* bytes, a multiple of 4096, CONFIG_MEMORY_MIN..CONFIG_MEMORY_MAX */
     uint32_t vcpus;      /* 1..CONFIG_VCPUS_MAX */
     uint32_t weight;     /* 1..CONFIG_WEIGHT_MAX */
+    int32_t advance_ns;  /* timer advancement: core/advance.h */
     struct cpu_set cpus; /* pCPUs that it may run on; all when not given; never empty */
     bool autostart;
     uint32_t identity;                  /* enum config_identity */

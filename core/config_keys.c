@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 #include "core/config.h"
+#include "core/advance.h"
 #include "core/config_keys.h"
 
 #define VM(field)      (uint16_t) offsetof(struct vm_config, field)
@@ -20,6 +21,8 @@ static const struct config_key vm_keys[] = {
     {"weight", KEY_NUMBER, false, VM(weight), 1, CONFIG_WEIGHT_MAX, "a number from 1 to 65535"},
     {"cpus", KEY_CPUS, false, VM(cpus), 0, CPU_SET_MAX - 1,
      "CPU numbers from 0 to 127 and ranges of them, such as 0-3,6"},
+    {"advance_ns", KEY_ADVANCE, false, VM(advance_ns), 0, ADVANCE_FIXED_MAX,
+     "-1 (adaptive), 0 (off) or nanoseconds up to 50000"},
     {"autostart", KEY_YESNO, false, VM(autostart), 0, 1, "yes or no"},
     {"identity", KEY_CHOICE, false, VM(identity), 0, 1,
      "paravane or kvm"}, /* enum config_identity */
@@ -116,6 +119,15 @@ static bool read_cpus(struct span s, uint64_t max, struct cpu_set *cpus) {
     return true;
 }
 
+/* A number, or -1, which is stored as UINT64_MAX. */
+static bool read_advance(struct span s, uint64_t max, uint64_t *ns) {
+    if (span_is(s, "-1")) {
+        *ns = (uint64_t)ADVANCE_ADAPTIVE;
+        return true;
+    }
+    return span_take_number(&s, ns) && s.n == 0 && *ns <= max;
+}
+
 /* The number of the word `s` among those of "a or b or c". */
 static bool read_choice(struct span s, struct span words, uint64_t *number) {
     for (*number = 0; words.n != 0; ++*number) {
@@ -141,6 +153,8 @@ bool config_read_value(const struct config_key *key, struct span s, struct confi
             return false;
         }
         break;
+    case KEY_ADVANCE:
+        return read_advance(s, key->max, &v->number);
     case KEY_SIZE:
         if (!read_size(s, &v->number)) {
             return false;
@@ -177,6 +191,9 @@ void config_store_value(void *target, const struct config_key *key, const struct
     case KEY_NUMBER:
     case KEY_CHOICE:
         *(uint32_t *)field = (uint32_t)v->number;
+        break;
+    case KEY_ADVANCE:
+        *(int32_t *)field = (int32_t)v->number;
         break;
     case KEY_SIZE:
     case KEY_DURATION:

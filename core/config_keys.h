@@ -17,6 +17,7 @@ enum config_key_type {
     KEY_FILE,     /* char[max + 1], 1..max bytes */
     KEY_TEXT,     /* char[max + 1], 0..max bytes, '#' is an ordinary character */
     KEY_NUMBER,   /* uint32_t */
+    KEY_ADVANCE,  /* int32_t: -1 or 0..max */
     KEY_SIZE,     /* uint64_t bytes, multiple of 4 KiB, written with K, M or G */
     KEY_DURATION, /* uint64_t nanoseconds, written with us or ms */
     KEY_CPUS,     /* struct cpu_set */

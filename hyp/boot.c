@@ -94,6 +94,7 @@ _Noreturn void boot_main(void *firmware) {
     vmids_init(machine.vmid_bits);
     sched_init(pcpu_count, slice);
     timer_init_cpus(pcpu_count);
+    advance_clock(arch_clock_hz());
     for (unsigned i = 0; i < pcpu_count; i++) {
         pcpus[i]->last_vcpu = mem_alloc(config_count * sizeof(struct vcpu *));
         pcpus[i]->armed = TIMER_NEVER;

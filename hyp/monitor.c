@@ -3,6 +3,7 @@
 #include "hyp/monitor.h"
 
 #include "core/port.h"
+#include "core/rare.h"
 #include "hyp/arch.h"
 #include "hyp/console.h"
 #include "hyp/pcpu.h"
@@ -110,6 +111,10 @@ static void do_vms(const struct monitor_words *w) {
 
 static void do_vcpus(const struct monitor_words *w) {
     list(w, monitor_vcpus);
+}
+
+static void do_timers(const struct monitor_words *w) {
+    list(w, monitor_timers);
 }
 
 static void do_exits(const struct monitor_words *w) {
@@ -221,12 +226,26 @@ static bool set_pause_clock(struct vm *vm, const char *value) {
     return true;
 }
 
+RARE static bool set_advance(struct vm *vm, const char *value) {
+    uint32_t ns = read_number(value, ADVANCE_FIXED_MAX);
+    int32_t setting = strcmp(value, "-1") == 0 ? ADVANCE_ADAPTIVE : (int32_t)ns;
+
+    if (setting == 0 && strcmp(value, "0") != 0) {
+        return false;
+    }
+    for (unsigned i = 0; i < vm->config->vcpus; i++) {
+        advance_set(&vm->vcpus[i]->advance, setting);
+    }
+    return true;
+}
+
 static const struct setting {
     const char *key, *expected;
     bool (*set)(struct vm *vm, const char *value);
 } settings[] = {
     {"weight", "a number from 1 to 65535", set_weight},
     {"pause_clock", "run or stop", set_pause_clock},
+    {"advance_ns", "-1 (adaptive), 0 (off) or nanoseconds up to 50000", set_advance},
 };
 
 static void do_set(const struct monitor_words *w) {
@@ -244,7 +263,7 @@ static void do_set(const struct monitor_words *w) {
             return;
         }
     }
-    console_monitor_line("found '%s', expected weight or pause_clock", w->word[2]);
+    console_monitor_line("found '%s', expected weight, pause_clock or advance_ns", w->word[2]);
 }
 
 static enum monitor_step dump_trace(struct monitor_answer *a) {
@@ -298,6 +317,7 @@ static const struct command {
     {"help", "", "this list", 0, 0, do_help},
     {"vms", "[VM]", "VMs: state, vCPUs, weight, memory, CPU time", 0, 1, do_vms},
     {"vcpus", "[VM]", "vCPUs: what they do, and their times", 0, 1, do_vcpus},
+    {"timers", "[VM]", "timer advancement: setting, advance now, errors", 0, 1, do_timers},
     {"exits", "[VM]", "why guests were left, how often and for how long", 0, 1, do_exits},
     {"cpus", "", "CPUs: time in guests, in the hypervisor, idle", 0, 0, do_cpus},
     {"stats", "[VM]", "all counters, for programs", 0, 1, do_stats},
@@ -307,7 +327,8 @@ static const struct command {
     {"pause", "VM", "stops its vCPUs where they stand", 1, 1, do_pause},
     {"resume", "VM", "lets them go on", 1, 1, do_resume},
     {"focus", "VM|none", "its console, raw; the keys go there", 1, 1, do_focus},
-    {"set", "VM KEY VALUE", "weight 1..65535; pause_clock run|stop", 3, 3, do_set},
+    {"set", "VM KEY VALUE", "weight 1..65535; pause_clock run|stop; advance_ns -1..50000", 3, 3,
+     do_set},
     {"trace", "on|off|dump", "takes a trace, prints it", 1, 1, do_trace},
     {"log", "", "the hypervisor's last lines", 0, 0, do_log},
     {"off", "", "turns the machine off, when no VM is on", 0, 0, do_off},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the monitor shows: answers of many lines, one line a step. */
 #include "core/port.h"
+#include "core/rare.h"
 #include "hyp/console.h"
 #include "hyp/exits.h"
 #include "hyp/monitor.h"
@@ -124,6 +125,29 @@ enum monitor_step monitor_vcpus(struct monitor_answer *a) {
     return more_if(printed);
 }
 
+RARE enum monitor_step monitor_timers(struct monitor_answer *a) {
+    if (!heading(a,
+                 "VM/vCPU              setting   now ns   last ns  earliest    latest   expiries  "
+                 "outliers     waited us  stops")) {
+        return MONITOR_AGAIN;
+    }
+    if (a->vm > a->last) {
+        return MONITOR_DONE;
+    }
+    const struct vcpu *v = vms[a->vm]->vcpus[a->item];
+    const struct advance *t = &v->advance;
+    bool printed = console_monitor_line(
+        "%-16s %3u %8d %8u %9ld %9ld %9ld %10lu %9lu %13lu %6lu", v->vm->config->name, v->index,
+        t->setting, advance_on(t) ? advance_ns(t) : 0, advance_ticks_ns(t->last_error),
+        advance_ticks_ns(t->most_early), advance_ticks_ns(t->most_late), t->expiries, t->outliers,
+        stats_ns(t->waited) / 1000, t->stops);
+
+    if (printed) {
+        next_vcpu(a);
+    }
+    return more_if(printed);
+}
+
 /* Of all vCPUs of a VM together. */
 static struct exit_counter exits_of(const struct vm *vm, unsigned reason) {
     struct exit_counter sum = {0, 0, 0};
@@ -196,11 +220,12 @@ enum monitor_step monitor_stats(struct monitor_answer *a) {
     bool printed;
 
     if (a->vm <= a->last) {
-        printed = stats_vcpu_line(vms[a->vm]->vcpus[a->item], a->begun);
-        if (printed && a->begun) {
+        printed = stats_vcpu_line(vms[a->vm]->vcpus[a->item], (enum stats_line)a->count);
+        a->count += printed;
+        if (a->count == STATS_LINES) {
+            a->count = 0;
             next_vcpu(a);
         }
-        a->begun = printed ? !a->begun : a->begun;
         return more_if(printed);
     }
     if (a->item < pcpu_count) {

@@ -2,6 +2,7 @@
 #include "hyp/stats.h"
 
 #include "core/port.h"
+#include "core/rare.h"
 #include "hyp/arch.h"
 #include "hyp/console.h"
 #include "hyp/print.h"
@@ -133,13 +134,27 @@ bool stats_cpu_line(unsigned cpu) {
     return console_monitor_line("paravane: %s", text);
 }
 
-bool stats_vcpu_line(struct vcpu *v, bool exits) {
+RARE static void advance_text(char *text, const struct vcpu *v) {
+    const struct advance *a = &v->advance;
+
+    print_to(text, LINE_MAX,
+             "advance vm=%s vcpu=%u setting=%d now=%u last=%ld early=%ld late=%ld expiries=%lu "
+             "outliers=%lu waited=%lu stops=%lu",
+             v->vm->config->name, v->index, a->setting, advance_ns(a),
+             advance_ticks_ns(a->last_error), advance_ticks_ns(a->most_early),
+             advance_ticks_ns(a->most_late), a->expiries, a->outliers, stats_ns(a->waited),
+             a->stops);
+}
+
+bool stats_vcpu_line(struct vcpu *v, enum stats_line which) {
     char text[LINE_MAX];
 
-    if (exits) {
+    if (which == STATS_TIMES) {
+        vcpu_text(text, v);
+    } else if (which == STATS_EXITS) {
         exit_text(text, v);
     } else {
-        vcpu_text(text, v);
+        advance_text(text, v);
     }
     return console_monitor_line("paravane: %s", text);
 }
@@ -165,5 +180,9 @@ void stats_print(struct vm *vm) {
         console_printf("%s", text);
         exit_text(text, vm->vcpus[i]);
         console_printf("%s", text);
+        if (vm->vcpus[i]->advance.expiries != 0) {
+            advance_text(text, vm->vcpus[i]);
+            console_printf("%s", text);
+        }
     }
 }

@@ -35,6 +35,7 @@ void vcpu_init(struct vcpu *v, struct vm *vm, unsigned index) {
     v->index = index;
     v->exit = &v->exits[EXIT_REASONS];
     timer_init(&v->timer, vcpu_timer_fired);
+    advance_init(&v->advance, vm->config->advance_ns);
     sched_entity_init(&v->sched, vm->config->weight, vm->config->cpus);
     v->sched.id = trace_who(v);
     arch_vcpu_init(v);
@@ -149,9 +150,11 @@ static inline void translate_for(struct pcpu *p, struct vm *vm) {
  * Brings `v` onto this pCPU. The order:
  *  1. under which number it translates, and translations that others left behind under that
  *     number, or a sibling, before anything can use them;
- *  2. registers, then interrupts and timers (they may find that something is due), for which all
+ *  2. whether it is here early for a deadline of its own (and for nothing else): then timers are
+ *     looked at as they will be by that time, and vcpu_enter_bound() waits for it, last of all;
+ *  3. registers, then interrupts and timers (they may find that something is due), for which all
  * that others asked for until now is looked at anyway;
- *  3. its software timer, which may still stand in another pCPU's queue.
+ *  4. its software timer, which may still stand in another pCPU's queue.
  */
 static void vcpu_enter_pcpu(struct pcpu *p, struct vcpu *v) {
     struct vcpu **last = &p->last_vcpu[v->vm->index];
@@ -167,7 +170,12 @@ static void vcpu_enter_pcpu(struct pcpu *p, struct vcpu *v) {
         }
         *last = v;
     }
-    if (atomic_load_explicit(&v->requests, memory_order_relaxed) != 0) {
+    uint32_t requests = atomic_load_explicit(&v->requests, memory_order_relaxed);
+    if (requests != 0) {
+        if ((requests & (REQUEST_TIMER | REQUEST_IRQ)) == REQUEST_TIMER &&
+            advance_on(&v->advance)) {
+            vcpu_woken(v);
+        }
         atomic_fetch_and(&v->requests, REQUEST_STOP | REQUEST_PAUSE);
     }
     arch_vcpu_load(v, p->loaded == v);
@@ -186,7 +194,8 @@ static void vcpu_quiesce(struct vcpu *v, bool blocked) {
         v->on_pcpu = false;
         arch_vcpu_quiesce(v);
     }
-    timer_set(&v->timer, blocked ? arch_vcpu_deadline(v, true) : TIMER_NEVER);
+    uint64_t deadline = blocked ? arch_vcpu_deadline(v, true) : TIMER_NEVER;
+    timer_set(&v->timer, advance_on(&v->advance) ? vcpu_alarm(v, deadline) : deadline);
 }
 
 /* Its registers into memory, and others may run it. Its timer is set before: see vcpu_quiesce. */
@@ -343,6 +352,23 @@ __attribute__((noinline, flatten)) static enum verdict next_step(struct pcpu *p,
     return verdict;
 }
 
+/*
+ * The last look at a vCPU before its guest, where it need not be the one that was left. False:
+ * somebody asked for something, or it may not wait for the deadline that it is bound to, and has to
+ * look at its timers again.
+ */
+static inline bool vcpu_may_enter(struct pcpu *p, struct vcpu *v) {
+    if (atomic_load_explicit(&v->requests, memory_order_acquire) != 0) {
+        return false;
+    }
+    if (__builtin_expect(v->advance.bound, false)) {
+        vcpu_enter_bound(p, v);
+        return false;
+    }
+    exit_end_switched(p, v, port_clock());
+    return true;
+}
+
 /* vcpu_next() for all cases; `v` need not have come from its guest. */
 __attribute__((noinline)) static struct vcpu *next_of_all(struct pcpu *p, struct vcpu *v,
                                                           enum verdict verdict) {
@@ -351,8 +377,7 @@ __attribute__((noinline)) static struct vcpu *next_of_all(struct pcpu *p, struct
         v = p->current;
         /* If its turn has just begun and somebody wants this pCPU all the same, an interrupt is
          * pending and takes us out again at once. */
-        if (verdict == RESUME && atomic_load_explicit(&v->requests, memory_order_acquire) == 0) {
-            exit_end_switched(p, v, port_clock());
+        if (verdict == RESUME && vcpu_may_enter(p, v)) {
             return v;
         }
         /* Others may go on asking for ever: the timer, by which all others come to run, must not

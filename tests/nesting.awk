@@ -15,7 +15,7 @@ function number(key, text) {
 	stop = start + number("dur")
 	if (start < last) print NR ": before the event above: " $0
 	last = start
-	if (/"ph":"i"/) { counts["instants"]++; next }
+	if (/"ph":"[iC]"/) { counts["instants"]++; next }
 	counts["slices"]++
 	while (depth[track] > 0 && open[track, depth[track]] <= start) depth[track]--
 	if (depth[track] > 0 && open[track, depth[track]] < stop) print NR ": reaches over the end of another: " $0

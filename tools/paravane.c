@@ -55,6 +55,7 @@ const char help_check[] =
     "  vcpus = 4               # 1 to 256\n"
     "  weight = 256            # share of the CPUs, 1 to 65535; this is the default\n"
     "  cpus = 0-3,6            # CPUs it may run on; default: all\n"
+    "  advance_ns = -1         # timer advancement: -1 adaptive, 0 off, or ns; default: -1\n"
     "  autostart = yes         # or no, but not for all VMs; default: yes\n"
     "\n"
     "exit codes: 0 all right; 2 not\n";

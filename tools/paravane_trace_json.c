@@ -12,18 +12,27 @@
 
 #define CPU_PROCESS 1u /* VM i is process i + 2 */
 
-enum slice_kind { SLICE_STATE, SLICE_VCPU, SLICE_HYPERVISOR, SLICE_IDLE, SLICE_EXIT, INSTANT };
+enum slice_kind {
+    SLICE_STATE,
+    SLICE_VCPU,
+    SLICE_HYPERVISOR,
+    SLICE_IDLE,
+    SLICE_EXIT,
+    INSTANT, /* these two have no length */
+    COUNTER
+};
 
 struct slice {
     uint64_t start, end; /* ns */
     uint64_t order;
     uint32_t process, track;
-    uint32_t what, arg; /* by kind: state and why; vCPU; -; -; reason and detail; event and arg */
+    uint32_t what, arg; /* state and why; vCPU; -; -; reason and detail; event and arg, twice */
     uint8_t kind, depth;
 };
 
 struct vcpu_now {
     uint64_t since, exit_since;
+    uint64_t deadline; /* the one that the next ARRIVAL is for */
     uint32_t state, why, exit_arg;
     int32_t cpu; /* where it runs, or -1 */
     bool in_exit;
@@ -58,7 +67,7 @@ static const char *const event_names[] = {TRACE_EVENTS(NAME)};
 /* ---- slices ---- */
 
 static void add(struct writer *w, struct slice s) {
-    if (s.end < s.start || (s.end == s.start && s.kind != INSTANT)) {
+    if (s.end < s.start || (s.end == s.start && s.kind < INSTANT)) {
         return;
     }
     if (w->n == w->room) {
@@ -161,6 +170,18 @@ static void take_state(struct writer *w, const struct trace_entry *e) {
     }
 }
 
+/* Something at one moment. */
+static void add_point(struct writer *w, const struct trace_entry *e, uint64_t time,
+                      enum slice_kind kind) {
+    add_vcpu(w, e->vcpu,
+             (struct slice){.start = time,
+                            .end = time,
+                            .kind = (uint8_t)kind,
+                            .depth = 2,
+                            .what = e->event,
+                            .arg = e->arg});
+}
+
 static void take_event(struct writer *w, const struct trace_entry *e) {
     struct vcpu_now *v = &w->vcpus[e->vcpu];
 
@@ -179,17 +200,21 @@ static void take_event(struct writer *w, const struct trace_entry *e) {
         v->in_exit = false;
         move_cpu(w, e->cpu, CPU_GUEST, e->time);
         break;
+    case TRACE_DEADLINE: /* recorded later, shown where it was */
+        v->deadline = e->time - w->t->from > e->arg ? e->time - e->arg : w->t->from;
+        add_point(w, e, v->deadline, INSTANT);
+        break;
+    case TRACE_ARRIVAL:
+        add_point(w, e, v->deadline, COUNTER);
+        break;
+    case TRACE_ADVANCE:
+        add_point(w, e, e->time, COUNTER);
+        break;
     case TRACE_IDLE:
         move_cpu(w, e->cpu, e->arg != 0 ? CPU_IDLE : CPU_HYPERVISOR, e->time);
         break;
     default:
-        add_vcpu(w, e->vcpu,
-                 (struct slice){.start = e->time,
-                                .end = e->time,
-                                .kind = INSTANT,
-                                .depth = 2,
-                                .what = e->event,
-                                .arg = e->arg});
+        add_point(w, e, e->time, INSTANT);
     }
 }
 
@@ -203,8 +228,11 @@ static void begin(struct writer *w) {
     }
     for (uint32_t i = 0; i < t->n_vcpus; i++) {
         const struct trace_vcpu *v = &t->vcpus[i];
-        w->vcpus[i] = (struct vcpu_now){
-            .since = t->from, .state = v->begins_as, .why = TRACE_WHY_COUNT, .cpu = v->begins_on};
+        w->vcpus[i] = (struct vcpu_now){.since = t->from,
+                                        .deadline = t->from,
+                                        .state = v->begins_as,
+                                        .why = TRACE_WHY_COUNT,
+                                        .cpu = v->begins_on};
         if (v->begins_on >= 0) {
             struct cpu_now *c = &w->cpus[v->begins_on];
             *c = (struct cpu_now){.since = t->from, .vcpu = i, .vcpu_since = t->from};
@@ -261,6 +289,20 @@ static void write_names(const struct trace_file *t, FILE *out) {
     }
 }
 
+/* Values of a vCPU over time: one counter for each of what there is. */
+static void write_counter(const struct trace_file *t, const struct slice *s, FILE *out) {
+    if (s->what == TRACE_ADVANCE) {
+        fprintf(out, "\"name\":\"advance, vCPU %u\",\"args\":{\"ns\":%u}", s->track,
+                s->arg & 0xffffu);
+    } else {
+        bool early = (s->arg >> 31) != 0;
+        uint64_t ns = trace_ns(t, t->from + (early ? 0u - s->arg : s->arg));
+
+        fprintf(out, "\"name\":\"lateness, vCPU %u\",\"args\":{\"ns\":%s%" PRIu64 "}", s->track,
+                early ? "-" : "", ns);
+    }
+}
+
 static void write_what(const struct trace_file *t, const struct slice *s, FILE *out) {
     switch ((enum slice_kind)s->kind) {
     case SLICE_STATE:
@@ -282,6 +324,9 @@ static void write_what(const struct trace_file *t, const struct slice *s, FILE *
     case SLICE_EXIT:
         fprintf(out, "\"name\":\"exit %s\",\"cat\":\"exit\",\"args\":{\"detail\":\"0x%06x\"}",
                 exit_names[s->what], s->arg);
+        break;
+    case COUNTER:
+        write_counter(t, s, out);
         break;
     case INSTANT:
         fprintf(out, "\"name\":\"%s", event_names[s->what]);
@@ -309,9 +354,11 @@ bool trace_write_json(const struct trace_file *t, FILE *out) {
         uint64_t length = s->end - s->start;
 
         fprintf(out, "{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u,\"ts\":%" PRIu64 ".%03u,",
-                s->kind == INSTANT ? "i" : "X", s->process, s->track, s->start / 1000,
-                (unsigned)(s->start % 1000));
-        if (s->kind != INSTANT) {
+                s->kind == INSTANT   ? "i"
+                : s->kind == COUNTER ? "C"
+                                     : "X",
+                s->process, s->track, s->start / 1000, (unsigned)(s->start % 1000));
+        if (s->kind < INSTANT) {
             fprintf(out, "\"dur\":%" PRIu64 ".%03u,", length / 1000, (unsigned)(length % 1000));
         }
         write_what(t, s, out);

@@ -76,6 +76,27 @@ traced_vectors:
     stp x2, x3, [x0, #VCPU_X]
 .endm
 
+/* All registers of the guest of vCPU x0 but x0 to x3. */
+.macro load_guest
+    ldp x30, x4, [x0, #VCPU_X + 240]
+    ldr x5, [x0, #VCPU_PSTATE]
+    msr elr_el2, x4
+    msr spsr_el2, x5
+    ldp x4, x5, [x0, #VCPU_X + 32]
+    ldp x6, x7, [x0, #VCPU_X + 48]
+    ldp x8, x9, [x0, #VCPU_X + 64]
+    ldp x10, x11, [x0, #VCPU_X + 80]
+    ldp x12, x13, [x0, #VCPU_X + 96]
+    ldp x14, x15, [x0, #VCPU_X + 112]
+    ldp x16, x17, [x0, #VCPU_X + 128]
+    ldp x18, x19, [x0, #VCPU_X + 144]
+    ldp x20, x21, [x0, #VCPU_X + 160]
+    ldp x22, x23, [x0, #VCPU_X + 176]
+    ldp x24, x25, [x0, #VCPU_X + 192]
+    ldp x26, x27, [x0, #VCPU_X + 208]
+    ldp x28, x29, [x0, #VCPU_X + 224]
+.endm
+
 exit_sync:
     save_guest
     bl  trap_sync
@@ -108,27 +129,36 @@ exit_serror:
 
 /* x0 = vCPU to enter. */
 enter_guest:
-    ldp x30, x4, [x0, #VCPU_X + 240]
-    ldr x5, [x0, #VCPU_PSTATE]
-    msr elr_el2, x4
-    msr spsr_el2, x5
+    load_guest
     ldp x2, x3, [x0, #VCPU_X + 16]
-    ldp x4, x5, [x0, #VCPU_X + 32]
-    ldp x6, x7, [x0, #VCPU_X + 48]
-    ldp x8, x9, [x0, #VCPU_X + 64]
-    ldp x10, x11, [x0, #VCPU_X + 80]
-    ldp x12, x13, [x0, #VCPU_X + 96]
-    ldp x14, x15, [x0, #VCPU_X + 112]
-    ldp x16, x17, [x0, #VCPU_X + 128]
-    ldp x18, x19, [x0, #VCPU_X + 144]
-    ldp x20, x21, [x0, #VCPU_X + 160]
-    ldp x22, x23, [x0, #VCPU_X + 176]
-    ldp x24, x25, [x0, #VCPU_X + 192]
-    ldp x26, x27, [x0, #VCPU_X + 208]
-    ldp x28, x29, [x0, #VCPU_X + 224]
     ldp x0, x1, [x0, #VCPU_X]
     eret
     dsb nsh                     /* no speculation past the return */
+    isb
+
+/*
+ * enter_guest_at(vcpu, when, arrived): arch_enter_at(). The one place where the order of a wait for a
+ * deadline, and of what is done to caches and predictors for safety before a guest, is fixed: such a
+ * flush belongs right before the clock is read for `arrived`, so that the wait covers what it takes,
+ * and the wait can't undo it. After it, nothing is read or written but the vCPU's own time of arrival
+ * and its guest's x0 to x3; no call, no stack, no data of the hypervisor's or of other guests.
+ */
+    .global enter_guest_at
+enter_guest_at:
+    mrs x3, tpidr_el2
+    ldr x3, [x3, #PCPU_STACK_TOP]
+    mov sp, x3
+    load_guest
+    mrs x3, cntpct_el0          /* speculated at most too early: that is waiting longer */
+    str x3, [x2]
+1:  cmp x3, x1
+    b.hs 2f
+    mrs x3, cntpct_el0
+    b   1b
+2:  ldp x2, x3, [x0, #VCPU_X + 16]
+    ldp x0, x1, [x0, #VCPU_X]
+    eret
+    dsb nsh
     isb
 
 /* arch_enter(vcpu): the first entry of a pCPU; its stack begins anew. */

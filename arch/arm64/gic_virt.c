@@ -120,7 +120,8 @@ bool gic_virt_fold_pending(struct vcpu *v) {
 /* Before a fill: an interrupt that the guest did not take before it reprogrammed its timer is void.
  */
 static inline void look_at_timer(struct vgic_vcpu *g) {
-    if (vgic_hw_held(g, GIC_PPI_VTIMER) && !timer_virtual_line()) {
+    if (vgic_hw_held(g, GIC_PPI_VTIMER) && !timer_virtual_line() &&
+        !timer_virtual_line_at_entry(vcpu_of_vgic(g))) {
         vgic_set_level(g, GIC_PPI_VTIMER, false);
     }
 }

@@ -61,8 +61,12 @@ void guest_ptimer_write(struct vcpu *v, enum guest_timer_reg reg, uint64_t value
 }
 
 void guest_ptimer_update_line(struct vcpu *v) {
+    guest_ptimer_line_at(v, port_clock());
+}
+
+void guest_ptimer_line_at(struct vcpu *v, uint64_t clock) {
     const struct guest_timer *t = &v->arch.ptimer;
-    bool level = guest_timer_line(t->ctl, t->cval, guest_physical_count(v));
+    bool level = guest_timer_line(t->ctl, t->cval, clock - v->vm->arch.cntpoff);
 
     /* Only this function writes that line, so it can be compared without a lock. */
     if (level != ((v->arch.vgic.own.line >> GUEST_PTIMER_INTID & 1u) != 0)) {

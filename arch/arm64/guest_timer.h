@@ -44,6 +44,9 @@ void guest_ptimer_write(struct vcpu *v, enum guest_timer_reg reg, uint64_t value
  */
 void guest_ptimer_update_line(struct vcpu *v);
 
+/* The same at `clock`, a time of port_clock(): when v's guest will be entered. */
+void guest_ptimer_line_at(struct vcpu *v, uint64_t clock);
+
 /* CNTPCT_EL0 as the guest reads it: the machine's own, unless its VM was paused and its clocks
  * stood. */
 uint64_t guest_physical_count(const struct vcpu *v);

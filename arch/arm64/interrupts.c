@@ -100,7 +100,7 @@ void port_relax(void) {
 
 void arch_vcpu_requests(struct vcpu *v, uint32_t requests) {
     if ((requests & REQUEST_TIMER) != 0) {
-        guest_ptimer_update_line(v);
+        guest_ptimer_line_at(v, advance_entry_time(&v->advance, port_clock()));
         timer_set(&v->timer, arch_vcpu_deadline(v, false));
     }
     if ((requests & (REQUEST_IRQ | REQUEST_IRQ_SYNC)) != 0 || vgic_dirty(&v->arch.vgic)) {

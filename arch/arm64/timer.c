@@ -44,6 +44,12 @@ bool timer_virtual_line(void) {
     return (read_sysreg(CNTV_CTL_EL0) & 7u) == (GUEST_TIMER_ENABLE | GUEST_TIMER_ISTATUS);
 }
 
+bool timer_virtual_line_at_entry(const struct vcpu *v) {
+    return v->advance.bound &&
+           guest_timer_line(read_sysreg(CNTV_CTL_EL0), read_sysreg(CNTV_CVAL_EL0),
+                            v->advance.due - v->vm->arch.cntvoff);
+}
+
 void timer_virtual_interrupt(struct vcpu *v) {
     if (v != NULL && v->on_pcpu) {
         vgic_hw_fired(&v->arch.vgic, GIC_PPI_VTIMER);
@@ -75,12 +81,13 @@ void timer_load(struct vcpu *v) {
     bool active = vgic_hw_active(&v->arch.vgic, GIC_PPI_VTIMER);
 
     /* What is due already needs no interrupt of the hardware's, and no exit, to say so. */
-    if (ctl == GUEST_TIMER_ENABLE && cval <= port_clock() - offset) {
+    uint64_t entry = advance_entry_time(&v->advance, port_clock());
+    if (ctl == GUEST_TIMER_ENABLE && cval <= entry - offset) {
         vgic_hw_fired(&v->arch.vgic, GIC_PPI_VTIMER);
         active = true;
     }
     if (v->arch.ptimer.ctl != 0) { /* if it is off, its line is low */
-        guest_ptimer_update_line(v);
+        guest_ptimer_line_at(v, entry);
     }
     if (active != p->vtimer_active) {
         p->vtimer_active = active;
@@ -101,8 +108,10 @@ void timer_load(struct vcpu *v) {
  * next raises or lowers the line. So a guest whose interrupt is disabled can sleep beside an
  * expired timer.
  */
-static uint64_t look_at(const struct guest_timer *t, uint64_t offset, bool known) {
-    if (known && guest_timer_line(t->ctl, t->cval, port_clock() - offset)) {
+static uint64_t look_at(const struct vcpu *v, const struct guest_timer *t, uint64_t offset,
+                        bool known) {
+    if (known &&
+        guest_timer_line(t->ctl, t->cval, advance_entry_time(&v->advance, port_clock()) - offset)) {
         return TIMER_NEVER;
     }
     return guest_timer_deadline(t->ctl, t->cval, offset);
@@ -113,11 +122,11 @@ uint64_t arch_vcpu_deadline(struct vcpu *v, bool blocked) {
     uint64_t first = TIMER_NEVER;
 
     if (a->ptimer.ctl == GUEST_TIMER_ENABLE) {
-        first = look_at(&a->ptimer, v->vm->arch.cntpoff,
+        first = look_at(v, &a->ptimer, v->vm->arch.cntpoff,
                         (a->vgic.own.line >> GUEST_PTIMER_INTID & 1u) != 0);
     }
     if (blocked && a->vtimer.ctl == GUEST_TIMER_ENABLE) {
-        uint64_t virtual = look_at(&a->vtimer, v->vm->arch.cntvoff,
+        uint64_t virtual = look_at(v, &a->vtimer, v->vm->arch.cntvoff,
                                    vgic_hw_active(&a->vgic, GIC_PPI_VTIMER));
         if (virtual < first) {
             first = virtual;

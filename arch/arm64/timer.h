@@ -12,6 +12,12 @@ struct vcpu;
  */
 bool timer_virtual_line(void);
 
+/*
+ * Whether that of `v`, which is loaded, will when it is entered, because the entry is bound to a
+ * deadline (core/advance.h).
+ */
+__attribute__((noinline, cold)) bool timer_virtual_line_at_entry(const struct vcpu *v);
+
 /* The hypervisor's timer fired: turns it off until it is armed anew. */
 void timer_acknowledge(void);
 

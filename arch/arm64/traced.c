@@ -13,6 +13,9 @@
 
 #define DETAIL_BITS 24u
 
+/* entry.S */
+_Noreturn void enter_guest_at(struct vcpu *v, uint64_t when, uint64_t *arrived);
+
 extern const char vectors[], traced_vectors[]; /* entry.S */
 
 /* What trap_sync() will count the exit as. Set/way operations show as what they are, registers. */
@@ -62,6 +65,16 @@ struct vcpu *traced_irq(struct vcpu *v, uint64_t now) {
 struct vcpu *traced_serror(struct vcpu *v, uint64_t now) {
     left(v, now, EXIT_OTHER, read_sysreg(ESR_EL2));
     return entered(trap_serror(v, now));
+}
+
+/* With its entry in the trace before the wait, as of its end: nothing may come after that. */
+void arch_enter_at(struct vcpu *v, uint64_t when, uint64_t *arrived) {
+    if (trace_active() && read_sysreg(VBAR_EL2) == (uint64_t)traced_vectors) {
+        uint64_t now = port_clock();
+
+        trace_at(now < when ? when : now, TRACE_ENTER, trace_who(v), 0);
+    }
+    enter_guest_at(v, when, arrived);
 }
 
 void traced_apply(void) {

@@ -181,6 +181,10 @@ static void check_end(enum fake_end end) {
 
 /* ---- Start ---- */
 
+uint64_t fake_switch_ticks(void) {
+    return setup->switch_ticks;
+}
+
 static void create_vm(unsigned i) {
     const struct fake_vm *from = &setup->vm[i];
     struct vm_config *config = &configs[i];
@@ -189,6 +193,7 @@ static void create_vm(unsigned i) {
     snprintf(config->name, sizeof(config->name), "vm%u", i);
     config->vcpus = from->vcpus;
     config->weight = from->weight != 0 ? from->weight : CONFIG_WEIGHT_DEFAULT;
+    config->advance_ns = from->advance_ns;
     config->cpus = cpu_set_all();
     if (from->cpus != 0) {
         config->cpus = cpu_set_none();
@@ -235,6 +240,7 @@ enum fake_end fake_run(const struct fake_setup *what) {
     engine_reset(what);
     pcpu_count = what->cpus;
     sched_init(pcpu_count, slice);
+    advance_clock(arch_clock_hz());
     vms = boot_alloc(what->vms * sizeof(struct vm *));
     for (unsigned i = 0; i < pcpu_count; i++) {
         struct pcpu *p = boot_alloc(sizeof(*p));

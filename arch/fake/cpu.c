@@ -129,22 +129,41 @@ void arch_vcpu_reset(struct vcpu *v, uint64_t pc, uint64_t arg) {
     a->host = NULL; /* guest_enter begins the program anew */
 }
 
+/* Timers that are not due: the entry that they were looked at for is not bound any more. */
+static void withdraw(struct vcpu *v) {
+    struct arch_pcpu *p = &this_pcpu()->arch;
+    uint64_t entry = advance_entry_time(&v->advance, engine_clock());
+
+    if ((v->arch.visible & FAKE_VIRQ_VTIMER) != 0 && !line(&p->vtimer, entry)) {
+        p->vtimer_active = false;
+        v->arch.visible &= ~(uint32_t)FAKE_VIRQ_VTIMER;
+        v->arch.since[0] = UINT64_MAX;
+    }
+    if ((v->arch.visible & FAKE_VIRQ_PTIMER) != 0 && !line(&v->arch.ptimer, entry)) {
+        v->arch.visible &= ~(uint32_t)FAKE_VIRQ_PTIMER;
+        v->arch.since[1] = UINT64_MAX;
+    }
+}
+
 void arch_vcpu_load(struct vcpu *v, bool registers_present) {
     struct arch_pcpu *p = &this_pcpu()->arch;
     struct arch_vcpu *a = &v->arch;
 
     fake_step();
+    fake_spend(fake_switch_ticks());
     a->loads++;
     if (!registers_present) {
         p->reg = a->reg;
     }
     p->vtimer = a->vtimer;
     p->vtimer_active = a->vtimer_active;
-    if (!p->vtimer_active && line(&p->vtimer, port_clock())) {
+    withdraw(v);
+    uint64_t entry = advance_entry_time(&v->advance, port_clock());
+    if (!p->vtimer_active && line(&p->vtimer, entry)) {
         p->vtimer_active = true; /* no interrupt and no exit needed to see that */
         show_vtimer(v);
     }
-    if (line(&a->ptimer, port_clock())) {
+    if (line(&a->ptimer, entry)) {
         a->visible |= FAKE_VIRQ_PTIMER;
         due(v, 1, a->ptimer.at);
     }
@@ -171,7 +190,8 @@ void arch_vcpu_quiesce(struct vcpu *v) {
 void arch_vcpu_requests(struct vcpu *v, uint32_t requests) {
     fake_step();
     if ((requests & REQUEST_TIMER) != 0) {
-        if (line(&v->arch.ptimer, port_clock())) {
+        withdraw(v);
+        if (line(&v->arch.ptimer, advance_entry_time(&v->advance, port_clock()))) {
             v->arch.visible |= FAKE_VIRQ_PTIMER;
             due(v, 1, v->arch.ptimer.at);
         }
@@ -227,6 +247,12 @@ void arch_trace_changed(void) {
 }
 
 _Noreturn void arch_enter(struct vcpu *v) {
+    struct arch_pcpu *hw = &this_pcpu()->arch;
+
+    hw->entering = v;
+    hw->looping = true;
+    (void)setjmp(hw->loop);
+    v = this_pcpu()->arch.entering;
     for (;;) {
         fake_step();
         guest_check(v);
@@ -242,6 +268,21 @@ _Noreturn void arch_enter(struct vcpu *v) {
             v = vcpu_next_handled(this_pcpu(), v, guest_trap(v));
         }
     }
+}
+
+_Noreturn void arch_enter_at(struct vcpu *v, uint64_t when, uint64_t *arrived) {
+    struct arch_pcpu *hw = &this_pcpu()->arch;
+
+    fake_step();
+    *arrived = engine_clock();
+    if (*arrived < when) {
+        engine_sleep(when - *arrived, false);
+    }
+    if (!hw->looping) {
+        arch_enter(v);
+    }
+    hw->entering = v;
+    longjmp(hw->loop, 1);
 }
 
 /* ---- VMs ---- */

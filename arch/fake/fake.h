@@ -38,6 +38,7 @@ struct fake_vm {
     uint64_t arg;
     uint32_t vcpus;
     uint32_t weight;     /* 0: the default */
+    int32_t advance_ns;  /* a tick is 1000 ns */
     uint64_t cpus;       /* mask of pCPUs, 0: all */
     bool off;            /* not started with the machine */
     unsigned load_steps; /* 0: 4 */
@@ -49,8 +50,9 @@ struct fake_setup {
     uint64_t slice; /* 0: FAKE_SLICE */
     uint64_t limit; /* ticks that the run may take; 0: 10 s */
     uint64_t seed;
-    unsigned vmid_bits; /* 0: 16 */
-    unsigned noise;     /* one in so many steps is disturbed; 0: none */
+    unsigned vmid_bits;    /* 0: 16 */
+    uint64_t switch_ticks; /* what it takes to bring a vCPU onto a pCPU */
+    unsigned noise;        /* one in so many steps is disturbed; 0: none */
     unsigned vms;
     struct fake_vm vm[FAKE_VMS];
 };

@@ -25,6 +25,9 @@ _Noreturn void engine_end(enum fake_end how);
 /* Sleeps; ends early when an interrupt is pending if `wakes`. Returns the ticks that passed. */
 uint64_t engine_sleep(uint64_t ticks, bool wakes);
 
+/* What arch_vcpu_load() takes in this run, in ticks. */
+uint64_t fake_switch_ticks(void);
+
 /* Whether the hypervisor's own work takes no time in this run. */
 bool engine_exact(void);
 

@@ -70,10 +70,12 @@ static inline uint32_t step_sub(_Atomic uint32_t *p, uint32_t value) {
 #define __atomic_compare_exchange_n(p, e, v, w, s, f)                                              \
     (fake_step(), __atomic_compare_exchange_n(p, e, v, w, s, f))
 
+#include "core/advance.c"
 #include "core/sched.c"
 #include "core/sched_watch.c"
 #include "core/trace.c"
 #include "core/vmid.c"
+#include "hyp/advance.c"
 #include "hyp/vcpu.c"
 #include "hyp/vm.c"
 #include "hyp/vmids.c"

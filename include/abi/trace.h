@@ -23,7 +23,11 @@
     X(INJECT, "inject", "INTID that becomes pending for the guest")                                \
     X(TIMER, "timer", "0: the software timer of the vCPU has expired")                             \
     X(FLUSH, "flush", "0: translations of a sibling were thrown away")                             \
-    X(VM, "vm", "TRACE_VM_*: what becomes of the VM; the vCPU is 0")
+    X(VM, "vm", "TRACE_VM_*: what becomes of the VM; the vCPU is 0")                               \
+    X(DEADLINE, "deadline",                                                                        \
+      "how many ticks ago the deadline was that the vCPU was last woken for")                      \
+    X(ARRIVAL, "arrival", "int32: ticks by which it was late then; negative: early, so it waited") \
+    X(ADVANCE, "advance", "ns, bits 31:16 how early its alarm was then, 15:0 what the next is")
 
 #define TRACE_EVENT_ENUM(name, text, arg) TRACE_##name,
 enum trace_event { TRACE_EVENTS(TRACE_EVENT_ENUM) TRACE_EVENT_COUNT };

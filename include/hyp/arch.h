@@ -191,6 +191,13 @@ uint64_t arch_vcpu_deadline(struct vcpu *v, bool blocked);
 /* Prints PC, syndrome, fault address and registers. On its pCPU. */
 void arch_vcpu_report(struct vcpu *v);
 
+/*
+ * Enters the guest as soon as port_clock() has come to `when`, and not before. Writes to *arrived
+ * what it was when only the wait was left to be done; from then on nothing is touched but the
+ * guest's own registers. Forgets the stack. On its pCPU.
+ */
+_Noreturn void arch_enter_at(struct vcpu *v, uint64_t when, uint64_t *arrived);
+
 /* Enters the guest; the first time on a pCPU, from its boot stack. */
 _Noreturn void arch_enter(struct vcpu *v);
 

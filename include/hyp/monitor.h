@@ -41,12 +41,13 @@ struct monitor_answer {
     unsigned first, last; /* VMs to go through */
     unsigned vm, item;    /* the next line's */
     bool begun;
-    uint64_t count, total; /* exits: of all reasons, of this VM */
+    uint64_t count, total; /* exits: of all reasons, of this VM; stats: lines of this vCPU */
 };
 
 /* The listings (hyp/monitor_show.c). */
 enum monitor_step monitor_vms(struct monitor_answer *a);
 enum monitor_step monitor_vcpus(struct monitor_answer *a);
+enum monitor_step monitor_timers(struct monitor_answer *a);
 enum monitor_step monitor_exits(struct monitor_answer *a);
 enum monitor_step monitor_cpus(struct monitor_answer *a);
 enum monitor_step monitor_stats(struct monitor_answer *a);

@@ -30,18 +30,21 @@ struct cpu_times stats_cpu_times(const struct pcpu *p);
 const char *stats_exit_name(unsigned reason);
 
 /*
- * Prints two lines for each vCPU of the VM: run-state times in ns, entries on which translations of
- * a sibling were forgotten, or needed not be, and exits by reason; how long
- * these took in ns, all and the longest (hyp/exits.h says what that includes). Exits that are not
- * over yet are not in there. Any pCPU.
+ * What is said of each vCPU, a line each: run-state times in ns, entries on which translations of a
+ * sibling were forgotten, or needed not be, and exits by reason; how long these took in ns, all and
+ * the longest (hyp/exits.h says what that includes); its timer advancement (core/advance.h), in ns.
+ * Exits that are not over yet are not in there.
  */
+enum stats_line { STATS_TIMES, STATS_EXITS, STATS_ADVANCE, STATS_LINES };
+
+/* Prints them for all vCPUs of the VM; of its timers only if there was any expiry. Any pCPU. */
 void stats_print(struct vm *vm);
 
 /*
  * One of those lines, or one of stats_print_cpus(), for the monitor: false if there is no room for
- * it now. `exits`: the second of the two. Any pCPU.
+ * it now. Any pCPU.
  */
-bool stats_vcpu_line(struct vcpu *v, bool exits);
+bool stats_vcpu_line(struct vcpu *v, enum stats_line which);
 bool stats_cpu_line(unsigned cpu);
 bool stats_vmids_line(void);
 

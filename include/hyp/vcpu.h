@@ -6,6 +6,7 @@
 #include <arch/vcpu.h>
 #include <stdatomic.h>
 
+#include "core/advance.h"
 #include "core/sched.h"
 #include "hyp/pcpu.h"
 #include "hyp/timer.h"
@@ -56,8 +57,9 @@ struct vcpu {
     _Atomic uint32_t power;    /* enum vcpu_power */
     uint64_t start_pc;         /* where and with what argument to start: valid in ON_PENDING */
     uint64_t start_arg;
-    struct timer timer; /* wakes it for its own timers while the hardware can't */
-    bool on_pcpu;       /* interrupts and timers are in a pCPU too; changed by that pCPU only */
+    struct timer timer;     /* wakes it for its own timers while the hardware can't */
+    struct advance advance; /* how much earlier than the deadline that timer is set */
+    bool on_pcpu;           /* interrupts and timers are in a pCPU too; changed by that pCPU only */
     struct exit_counter *exit; /* of the exit that it is in, in exits[] */
     uint64_t exit_since;       /* when that began, while it is on no pCPU (hyp/exits.h) */
     struct exit_counter exits[EXIT_REASONS + 1]; /* the last: not an exit but a start */
@@ -140,6 +142,25 @@ struct vcpu *vcpu_next(struct pcpu *p, struct vcpu *v, enum verdict verdict);
  * pending and takes us out again at once, or a request says so.
  */
 struct vcpu *vcpu_next_handled(struct pcpu *p, struct vcpu *v, enum verdict verdict);
+
+/*
+ * Timer advancement (hyp/advance.c): when to set the software timer of `v`, which leaves its pCPU,
+ * for `deadline`. On that pCPU.
+ */
+__attribute__((noinline)) uint64_t vcpu_alarm(struct vcpu *v, uint64_t deadline);
+
+/*
+ * That timer, and nothing else, has brought `v` back: if its deadline is as near as it should be,
+ * the entry is bound to it. On its pCPU, before it is loaded.
+ */
+__attribute__((noinline)) void vcpu_woken(struct vcpu *v);
+
+/*
+ * The last step of an entry that is bound to a deadline: enters the guest when that has come, and
+ * does not return. Or it must not wait for that: returns, and the vCPU has new requests. On its
+ * pCPU, `p`.
+ */
+__attribute__((noinline)) void vcpu_enter_bound(struct pcpu *p, struct vcpu *v);
 
 /* The first vcpu_next of a pCPU, when none ran there yet. */
 struct vcpu *vcpu_first(void);

@@ -74,13 +74,13 @@ mutation "bus error left to the next guest" test_hyp_life serror_is_of_the_one_t
 
 # ---- Timers ----
 mutation "no timer for one that blocks" test_hyp_time parked_timer_is_exact_on_a_free_cpu \
-	hyp/vcpu.c 's/timer_set(&v->timer, blocked ? .*/timer_set(\&v->timer, TIMER_NEVER);/'
+	hyp/vcpu.c 's/timer_set(&v->timer, advance_on.*/timer_set(\&v->timer, TIMER_NEVER);/'
 mutation "no software timer for one that runs" test_hyp_time software_timer_is_set_at_each_entry \
 	hyp/vcpu.c '/^static void vcpu_enter_pcpu/,/^}/{/timer_set(/d}'
 mutation "timer not taken out of another pCPU's queue (hangs)" test_hyp_random nothing_is_lost \
 	hyp/timer.c 's/if (q != NULL) {/if (q == here) {/'
 mutation "timer of an ended vCPU left queued" test_hyp_life ends_at_any_moment \
-	hyp/vcpu.c 's/timer_set(&v->timer, blocked ? .*/if (blocked) timer_set(\&v->timer, arch_vcpu_deadline(v, true));/'
+	hyp/vcpu.c 's/timer_set(&v->timer, advance_on.*/if (blocked) timer_set(\&v->timer, deadline);/'
 mutation "hardware timer set for slices only" test_hyp_time parked_timer_is_exact_on_a_free_cpu \
 	hyp/timer.c 's/next < slice_end ? next : slice_end/slice_end/'
 mutation "hardware timer not set at the first entry" test_hyp_time first_guest_is_preempted_too \
@@ -91,6 +91,16 @@ mutation "hardware timer not set when one comes to wait" test_hyp_power started_
 	arch/fake/engine.c '/^void port_kick_cpu/,/^}/{/timer_program(/d}'
 mutation "no request when a timer fires" test_hyp_time software_timer_interrupts_its_own_guest \
 	hyp/vcpu.c 's/vcpu_request_and_wake(v, REQUEST_TIMER)/sched_wake(\&v->sched)/'
+
+# ---- Timer advancement ----
+mutation "no wait for the deadline" test_hyp_advance fixed_covers_it_and_waits_for_the_rest \
+	hyp/advance.c 's/arch_enter_at(v, a->due,/arch_enter_at(v, 0,/'
+mutation "timers of one that does not wait stay due" test_hyp_advance does_not_wait_while_others_do \
+	hyp/advance.c '/vcpu_request(v, REQUEST_TIMER | REQUEST_IRQ);/d'
+mutation "a long wait while others wait" test_hyp_advance does_not_wait_while_others_do \
+	hyp/advance.c 's/if (!advance_short(a, now) .*{/if (false) {/'
+mutation "the wait is the guest's time" test_hyp_advance the_wait_is_the_hypervisors_time \
+	hyp/advance.c 's/exit_end_switched(p, v, .*/exit_end_switched(p, v, now);/'
 
 # ---- Counters ----
 mutation "exits end when the vCPU leaves its pCPU" test_hyp_counters exit_times_add_up \
@@ -265,7 +275,7 @@ prepare() {
 	for source in "${sources[@]}"; do
 		compile "$root" "$source" "$dir/objects/${source//\//_}.o" &
 	done
-	for test in test_fake_tlb test_hyp_{counters,life,monitor,power,random,records,time}; do
+	for test in test_fake_tlb test_hyp_{advance,counters,life,monitor,power,random,records,time}; do
 		compile "$root" "tests/unit/$test.c" "$dir/objects/$test.o" &
 	done
 	wait

@@ -261,6 +261,19 @@ static void good_cpus(void **state) {
     }
 }
 
+static void advances(void **state) {
+    (void)state;
+    REFUSE("vm a", "advance_ns", "-1 (adaptive), 0 (off) or nanoseconds up to 50000", "-2", "50001",
+           "-", "--1", "- 1", "-1x", "-10", "+1", "4294967295", "18446744073709551615",
+           "18446744073709551616", "adaptive", "1us");
+    parse("[vm a]\n" REST "advance_ns = -1\n[vm b]\n" REST "advance_ns = 0\n[vm c]\n" REST
+          "advance_ns = 50000\n[vm d]\n" REST);
+    assert_int_equal(vms[0].advance_ns, -1);
+    assert_int_equal(vms[1].advance_ns, 0);
+    assert_int_equal(vms[2].advance_ns, 50000);
+    assert_int_equal(vms[3].advance_ns, -1);
+}
+
 static void bad_words(void **state) {
     (void)state;
     REFUSE("vm a", "autostart", "yes or no", "true", "Yes", "1", "noo", "n");
@@ -309,19 +322,19 @@ static const struct {
      "m.conf:2: [vm a]: found 'kernel # = k', expected key = value, [machine] or [vm NAME]"},
     {"[vm a]\ncolour = red\n", "m.conf:2: [vm a]: found unknown key 'colour', expected one of "
                                "kernel, initrd, dtb, cmdline, "
-                               "memory, vcpus, weight, cpus, autostart, "
+                               "memory, vcpus, weight, cpus, advance_ns, autostart, "
                                "identity, pvtime, pvlock, pvsched, flag_blocked"},
     {"[vm a]\nKernel = k\n", "m.conf:2: [vm a]: found unknown key 'Kernel', expected one of "
                              "kernel, initrd, dtb, cmdline, "
-                             "memory, vcpus, weight, cpus, autostart, "
+                             "memory, vcpus, weight, cpus, advance_ns, autostart, "
                              "identity, pvtime, pvlock, pvsched, flag_blocked"},
     {"[vm a]\n = k\n",
      "m.conf:2: [vm a]: found unknown key '', expected one of kernel, initrd, dtb, cmdline, "
-     "memory, vcpus, weight, cpus, autostart, "
+     "memory, vcpus, weight, cpus, advance_ns, autostart, "
      "identity, pvtime, pvlock, pvsched, flag_blocked"},
     {"[vm a]\nslice = 1ms\n", "m.conf:2: [vm a]: found unknown key 'slice', expected one of "
                               "kernel, initrd, dtb, cmdline, "
-                              "memory, vcpus, weight, cpus, autostart, "
+                              "memory, vcpus, weight, cpus, advance_ns, autostart, "
                               "identity, pvtime, pvlock, pvsched, flag_blocked"},
     {"[machine]\nvcpus = 2\n", "m.conf:2: [machine]: found unknown key 'vcpus', expected one of "
                                "slice, trace, vmid_bits"},
@@ -566,6 +579,7 @@ int main(void) {
         cmocka_unit_test(bad_numbers),
         cmocka_unit_test(bad_cpus),
         cmocka_unit_test(good_cpus),
+        cmocka_unit_test(advances),
         cmocka_unit_test(bad_words),
         cmocka_unit_test(good_slices),
         cmocka_unit_test(traces),

@@ -89,6 +89,28 @@ has '{"ph":"M","pid":2,"tid":0,"name":"process_name","args":{"name":"VM a"}}' &&
 	has '{"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"CPU 1"}}'
 ok "names of the tracks" || note t.json
 
+
+# A deadline at 5500 for which vCPU 0 came 40 early (and one at 5700, 30 late), recorded at 6000 and after; the advance becomes 1100.
+{
+	sed -n 1,5p whole.txt
+	echo "paravane: trace data cpu=0 first=5 time=6000 $(records "9 0 500 0" "10 0 4294967256 0" "11 0 $((1000 << 16 | 1100)) 0" \
+		"9 0 400 100" "10 0 30 0" "11 0 $((1100 << 16 | 1070)) 0")"
+	echo "paravane: trace end cpu=0 records=11 lost=0"
+	echo "paravane: trace data cpu=1 first=0 time=7000 $(records "9 0 4294967295 0")"
+	echo "paravane: trace end cpu=1 records=1 lost=0"
+	echo "paravane: trace end records=12 lost=0"
+} >advance.txt
+t 0 advance.txt -o t.json &&
+	has '{"ph":"i","pid":2,"tid":0,"ts":4.500,"name":"deadline","cat":"event","s":"t","args":{"arg":500}}' &&
+	has '{"ph":"C","pid":2,"tid":0,"ts":4.500,"name":"lateness, vCPU 0","args":{"ns":-40}}' &&
+	has '{"ph":"C","pid":2,"tid":0,"ts":5.000,"name":"advance, vCPU 0","args":{"ns":1100}}' &&
+	has '{"ph":"C","pid":2,"tid":0,"ts":4.700,"name":"lateness, vCPU 0","args":{"ns":30}}' &&
+	has '{"ph":"C","pid":2,"tid":0,"ts":5.100,"name":"advance, vCPU 0","args":{"ns":1070}}' &&
+	has '{"ph":"i","pid":2,"tid":0,"ts":0.000,"name":"deadline","cat":"event","s":"t","args":{"arg":4294967295}}'
+ok "timer advancement: a counter for the advance, one for the lateness at its deadline" || note t.json
+awk -f "$nesting" t.json >n && [ "$(wc -l <n)" -eq 1 ]
+ok "and they are in order" || note n
+
 { echo '[a] paravane: trace begin' && sed 's/$/\r/' whole.txt && echo 'other' && sed 's/vcpus=2/vcpus=3/' whole.txt; } >log
 t 1 log --summary && grep -q '^a 2 ' out && sed 's/vcpus=2/vcpus=3/' whole.txt >three && t 1 three --summary
 ok "out of a console with other lines: the last trace counts" || note out

@@ -3,10 +3,12 @@
 #ifndef ARCH_PCPU_H
 #define ARCH_PCPU_H
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct fake_tlb;
+struct vcpu;
 struct vm;
 
 /* What a switch has to save and load. */
@@ -30,6 +32,9 @@ struct arch_pcpu {
     bool kicked;                 /* the SGI is pending */
     bool serror;                 /* a bus error is pending */
     struct fake_tlb *tlb;
+    struct vcpu *entering; /* by arch_enter_at(), which goes back to arch_enter() */
+    jmp_buf loop;
+    bool looping; /* loop is valid */
 };
 
 #endif

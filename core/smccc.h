@@ -94,7 +94,7 @@ static inline void smccc_return(struct smccc_result *result, int64_t value) {
     result->x[0] = (uint64_t)value;
 }
 
-/* smccc_dispatch() for all but SMCCC_VERSION. */
+/* smccc_dispatch() of all but SMCCC_VERSION. */
 void smccc_dispatch_other(const struct smccc_table *table, const struct smccc_features *features,
                           void *context, const uint64_t *regs, struct smccc_result *result);
 
@@ -105,7 +105,7 @@ void smccc_dispatch_other(const struct smccc_table *table, const struct smccc_fe
 static inline void smccc_dispatch(const struct smccc_table *table,
                                   const struct smccc_features *features, void *context,
                                   const uint64_t *regs, struct smccc_result *result) {
-    if ((uint32_t)regs[0] == SMCCC_ID_VERSION) { /* first of all: it tells what a call costs */
+    if ((uint32_t)regs[0] == SMCCC_ID_VERSION) { /* by which guests see what a call costs */
         smccc_return(result, SMCCC_VERSION_1_1);
     } else {
         smccc_dispatch_other(table, features, context, regs, result);

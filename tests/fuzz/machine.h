@@ -13,6 +13,7 @@
 
 #include "arch/arm64/debug.h"
 #include "arch/arm64/esr.h"
+#include "arch/arm64/fp.h"
 #include "arch/arm64/gic_virt.h"
 #include "arch/arm64/guest_map.h"
 #include "arch/arm64/id_regs.h"
@@ -181,6 +182,12 @@ void arch_vm_uart_line(struct vm *v, bool level) {
 }
 
 void arch_handle_interrupts(void) {
+}
+
+/* Once a turn at most: what traps then is no use of FP registers. */
+bool fp_enable(struct arch_vcpu *a) {
+    (void)a;
+    return false;
 }
 
 bool pauth_enable(struct vcpu *v) {

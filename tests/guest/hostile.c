@@ -7,7 +7,9 @@
  * What must hold: every answer is a documented one, the guest itself goes on, and so do its
  * neighbours (neighbour.c).
  */
+#include "abi/smccc.h"
 #include "hostile.h"
+#include "pv.h"
 #include "irq.h"
 
 const char *const test_name = "hostile";
@@ -252,6 +254,8 @@ __attribute__((visibility("hidden"))) void park(void);
 __asm__(".text\n.balign 4\npark:\n   movz w0, #0x8400, lsl #16\n   movk w0, #2\n   hvc #0\n   b "
         "park\n");
 
+static _Alignas(64) uint8_t record[64];
+
 /* Not the calls that end us or send us to sleep; CPU_ON only where nothing runs wild. */
 static void tame(uint64_t r[4]) {
     switch ((uint32_t)r[0]) {
@@ -266,6 +270,10 @@ static void tame(uint64_t r[4]) {
     case PSCI_SYSTEM_RESET2_64:
         r[1] |= 1; /* a type that there is not */
         break;
+    case PVSCHED_ID_INIT: /* anywhere in our memory is allowed, and would be our own fault */
+        if (r[1] - ram_base < ram_size)
+            r[1] = (uintptr_t)record;
+        break;
     case PSCI_CPU_ON:
     case PSCI_CPU_ON64:
         r[2] = below(2) ? (uintptr_t)park
@@ -277,9 +285,9 @@ static void tame(uint64_t r[4]) {
 }
 
 static uint64_t call_id(void) {
-    static const uint32_t bases[] = {0x80000000, 0x84000000, 0xc4000000, 0xc0000000,
-                                     0x86000000, 0x87000000, 0xbf000000, 0x80008000,
-                                     0xc5000000, 0x8400ff00, 0x00000000, 0x8600ff00};
+    static const uint32_t bases[] = {0x80000000, 0x84000000, 0xc4000000, 0xc0000000, 0x86000000,
+                                     0x87000000, 0xbf000000, 0x80008000, 0xc5000000, 0x8400ff00,
+                                     0x00000000, 0x8600ff00, 0xc5000020, 0xc5000090, 0xc6000000};
 
     switch (below(4)) {
     case 0:
@@ -291,13 +299,50 @@ static uint64_t call_id(void) {
     }
 }
 
+/* Four registers of answers. */
+static bool answers_four(uint32_t id, const uint64_t after[31]) {
+    static const uint32_t uid[] = {PARAVANE_UID_0, PARAVANE_UID_1, PARAVANE_UID_2, PARAVANE_UID_3};
+    static const uint32_t features[] = {1u << 0 | 1u << PVLOCK_FEATURE_BIT, 0, 0, 0};
+    const uint32_t *expected = id == SMCCC_ID_VENDOR_UID ? uid : features;
+
+    for (unsigned i = 0; i < 4; i++) {
+        if (after[i] != expected[i])
+            return false;
+    }
+    return true;
+}
+
+/* One register: a record, or done or not. */
+static bool vendor_answer(uint32_t id, uint64_t x0) {
+    switch (id) {
+    case PVLOCK_ID:
+        return x0 == PV_LOCK_REGION + 64 * this_cpu()->index;
+    case PVTIME_ID_ST:
+        return x0 == PV_TIME_REGION + 64 * this_cpu()->index;
+    case PVTIME_ID_FEATURES:
+    case PVSCHED_ID_FEATURES:
+    case PVSCHED_ID_INIT:
+    case PVSCHED_ID_KICK:
+        return x0 == 0 || x0 == ~0ul;
+    case PVSCHED_ID_RELEASE:
+        return x0 == 0;
+    default:
+        return x0 == ~0ul;
+    }
+}
+
 /* Answers of calls that exist, else -1. */
 static void check_call(const uint64_t before[4], const uint64_t after[31], uint64_t r4, bool imm) {
     int64_t x0 = (int64_t)after[0];
     uint32_t id = (uint32_t)before[0];
     bool mine = id >> 24 == 0x80 || id >> 24 == 0x84 || id >> 24 == 0xc4;
 
-    if ((imm || !mine) && x0 != -1)
+    if (!imm && (id == SMCCC_ID_VENDOR_UID || id == SMCCC_ID_VENDOR_FEATURES)) {
+        if (!answers_four(id, after) || after[4] != r4)
+            note_wrong("call: id, x0, x1", id, after[0], after[1]);
+        return;
+    }
+    if (imm ? x0 != -1 : !mine && !vendor_answer(id, after[0]))
         note_wrong("call: id, answer", id, after[0], imm);
     if (mine && (x0 < -9 || x0 > 0x10001))
         note_wrong("call: id, answer", id, after[0], before[1]);

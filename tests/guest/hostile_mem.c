@@ -8,6 +8,7 @@
  * neighbour's pattern in it; the guest goes on.
  */
 #include "hostile.h"
+#include "pv.h"
 
 const char *const test_name = "hostile_mem";
 
@@ -370,7 +371,8 @@ static uint64_t answered;
 /* What docs/abi.md lists. */
 static bool documented(uint64_t at) {
     return at - GICD_BASE < 0x10000 || at - GICR_BASE < (uint64_t)cpu_count * 0x20000 ||
-           at - UART_BASE < PAGE || at - ram_base < ram_size;
+           at - UART_BASE < PAGE || at - PV_TIME_REGION < PAGE || at - PV_LOCK_REGION < PAGE ||
+           at - ram_base < ram_size;
 }
 
 static void scan_at(uint64_t at) {

@@ -336,10 +336,8 @@ static enum verdict vcpu_switch(struct pcpu *p, struct vcpu *v, enum verdict ver
 
 /*
  * One step of vcpu_next(): p->current is whom to go on with, the result what else becomes of it.
- * Flat: one function for all of it saves and restores registers once.
  */
-__attribute__((noinline, flatten)) static enum verdict next_step(struct pcpu *p, struct vcpu *v,
-                                                                 enum verdict verdict) {
+static inline enum verdict next_step(struct pcpu *p, struct vcpu *v, enum verdict verdict) {
     if (atomic_load_explicit(&v->requests, memory_order_acquire) != 0 && v->on_pcpu) {
         verdict = take_requests(v, verdict);
     }
@@ -369,9 +367,10 @@ static inline bool vcpu_may_enter(struct pcpu *p, struct vcpu *v) {
     return true;
 }
 
-/* vcpu_next() for all cases; `v` need not have come from its guest. */
-__attribute__((noinline)) static struct vcpu *next_of_all(struct pcpu *p, struct vcpu *v,
-                                                          enum verdict verdict) {
+/* vcpu_next() for all cases; `v` need not have come from its guest. Flat: one function for all of
+ * it saves and restores registers once. */
+__attribute__((noinline, flatten)) static struct vcpu *next_of_all(struct pcpu *p, struct vcpu *v,
+                                                                   enum verdict verdict) {
     for (;;) {
         verdict = next_step(p, v, verdict);
         v = p->current;

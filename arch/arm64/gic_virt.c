@@ -138,8 +138,8 @@ __attribute__((noinline, cold)) static void trace_injections(struct vgic_vcpu *g
     }
 }
 
-/* After a fill. */
-static inline void write_out(struct vgic_vcpu *g) {
+/* After a fill: the list registers that have changed. */
+static inline void write_lrs(struct vgic_vcpu *g) {
     uint32_t todo = g->lr_write;
 
     if (todo != 0) {
@@ -155,9 +155,18 @@ static inline void write_out(struct vgic_vcpu *g) {
         }
         g->lr_write = 0;
     }
+}
+
+static inline void write_hcr(struct vgic_vcpu *g) {
+    g->hcr_write = false;
+    WRITE(ICH_HCR, g->ich_hcr);
+}
+
+/* After a fill: all that has changed. */
+static inline void write_out(struct vgic_vcpu *g) {
+    write_lrs(g);
     if (g->hcr_write) {
-        g->hcr_write = false;
-        WRITE(ICH_HCR, g->ich_hcr);
+        write_hcr(g);
     }
 }
 
@@ -217,9 +226,7 @@ static void load_active_priorities(const struct vgic_vcpu *g) {
 void gic_virt_load(struct vcpu *v, bool registers_present) {
     struct vgic_vcpu *g = &v->arch.vgic;
 
-    if (registers_present) {
-        g->hcr_write = true; /* gic_virt_save() turned it off; the others are as they were */
-    } else {
+    if (!registers_present) {
         WRITE(ICH_VMCR, g->ich_vmcr);
         load_active_priorities(g);
         vgic_switch_in(g);
@@ -227,7 +234,8 @@ void gic_virt_load(struct vcpu *v, bool registers_present) {
     look_at_timer(g);
     vgic_fill(g);
     g->lr_write &= g->lr_used | this_pcpu()->arch.lrs; /* an empty one need not be emptied */
-    write_out(g);
+    write_lrs(g);
+    write_hcr(g); /* gic_virt_save() turned it off */
 }
 
 void vgic_notify(struct vgic_vcpu *v) {

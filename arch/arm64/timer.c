@@ -104,31 +104,26 @@ void timer_load(struct vcpu *v) {
 
 /*
  * When to look at a timer: at its deadline, or at once if it has expired and its interrupt's line
- * was not raised yet (`known`). Once that is done there is nothing to wait for: what the guest does
- * next raises or lowers the line. So a guest whose interrupt is disabled can sleep beside an
- * expired timer.
+ * was not raised yet. Once that is done there is nothing to wait for: what the guest does next
+ * raises or lowers the line. So a guest whose interrupt is disabled can sleep beside an expired
+ * timer. Most timers are asked for before they expire: then the line need not be looked at.
  */
-static uint64_t look_at(const struct vcpu *v, const struct guest_timer *t, uint64_t offset,
-                        bool known) {
-    if (known &&
-        guest_timer_line(t->ctl, t->cval, advance_entry_time(&v->advance, port_clock()) - offset)) {
-        return TIMER_NEVER;
-    }
-    return guest_timer_deadline(t->ctl, t->cval, offset);
-}
-
 uint64_t arch_vcpu_deadline(struct vcpu *v, bool blocked) {
     struct arch_vcpu *a = &v->arch;
     uint64_t first = TIMER_NEVER;
 
     if (a->ptimer.ctl == GUEST_TIMER_ENABLE) {
-        first = look_at(v, &a->ptimer, v->vm->arch.cntpoff,
-                        (a->vgic.own.line >> GUEST_PTIMER_INTID & 1u) != 0);
+        first = guest_timer_deadline(a->ptimer.ctl, a->ptimer.cval, v->vm->arch.cntpoff);
+        if (first <= advance_entry_time(&v->advance, port_clock()) &&
+            (a->vgic.own.line >> GUEST_PTIMER_INTID & 1u) != 0) {
+            first = TIMER_NEVER;
+        }
     }
     if (blocked && a->vtimer.ctl == GUEST_TIMER_ENABLE) {
-        uint64_t virtual = look_at(v, &a->vtimer, v->vm->arch.cntvoff,
-                                   vgic_hw_active(&a->vgic, GIC_PPI_VTIMER));
-        if (virtual < first) {
+        uint64_t virtual = guest_timer_deadline(a->vtimer.ctl, a->vtimer.cval, v->vm->arch.cntvoff);
+
+        if (virtual < first && (virtual > advance_entry_time(&v->advance, port_clock()) ||
+                                !vgic_hw_active(&a->vgic, GIC_PPI_VTIMER))) {
             first = virtual;
         }
     }

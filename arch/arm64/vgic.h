@@ -294,13 +294,13 @@ void vgic_refill(struct vgic_vcpu *v);
 
 /*
  * `v` comes to this CPU, whose list registers and ICH_HCR hold somebody else's values: everything
- * will be written after the next vgic_fill(). Call at switch-in, before vgic_fill(); `v` is folded.
+ * will be written after the next vgic_fill(). Call at switch-in, before vgic_fill(); `v` is folded,
+ * and dirty since then.
  * At switch-out vgic_fold() is all there is to do for vgic (and ICH_HCR = 0 if no guest runs next).
  */
 static inline void vgic_switch_in(struct vgic_vcpu *v) {
     v->lr_write = v->lr_all;
     v->hcr_write = true;
-    __atomic_store_n(&v->dirty, 1u, __ATOMIC_RELAXED);
 }
 
 /*

@@ -9,7 +9,7 @@
 static struct {
     uint64_t hz;
     uint64_t start, least, most; /* with a point */
-    uint64_t settled, outlier, brief;
+    uint64_t settled, outlier, brief, queued;
 } scale;
 
 static uint64_t pointed(uint64_t ns) {
@@ -21,6 +21,7 @@ void advance_clock(uint64_t hz) {
     scale.start = pointed(ADVANCE_START_NS);
     scale.least = pointed(ADVANCE_LEAST_NS);
     scale.most = pointed(ADVANCE_MOST_NS);
+    scale.queued = pointed(ADVANCE_QUEUED_NS) >> POINT;
     scale.brief = pointed(ADVANCE_SHORT_NS) >> POINT;
     scale.outlier = pointed(ADVANCE_OUTLIER_NS) >> POINT;
     scale.settled = hz / (GIGA / ADVANCE_SETTLED_CYCLES);
@@ -59,6 +60,12 @@ void advance_woken(struct advance *a, uint64_t deadline, uint64_t now) {
     if (deadline != ADVANCE_NEVER && (deadline <= now || deadline - now <= a->used)) {
         a->due = deadline;
         a->bound = true;
+    }
+}
+
+void advance_queued(struct advance *a, uint64_t ticks) {
+    if (ticks > scale.queued) {
+        a->in_time = false;
     }
 }
 
@@ -121,7 +128,7 @@ bool advance_news(const struct advance *a) {
     if (__atomic_load_n(&a->setting, __ATOMIC_RELAXED) != a->adopted) {
         return true;
     }
-    if (!a->entered) {
+    if (!a->entered || !a->fair) {
         return false;
     }
     return (error > 0 ? error <= (int64_t)scale.outlier : 0 - (uint64_t)error >= scale.settled) ||

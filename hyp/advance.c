@@ -45,6 +45,7 @@ RARE static uint64_t learn_first(struct vcpu *v, uint64_t deadline) {
 
 /* Others may be waiting for what comes after this, so it does no more than it must. */
 uint64_t vcpu_alarm(struct vcpu *v, uint64_t deadline) {
+    v->queued = v->sched.times[RUN_RUNNABLE]; /* stands until it has run again */
     if (trace_active() || advance_news(&v->advance)) {
         return learn_first(v, deadline);
     }
@@ -56,6 +57,7 @@ void vcpu_woken(struct vcpu *v) {
     struct advance *a = &v->advance;
 
     advance_count(a);
+    advance_queued(a, v->sched.times[RUN_RUNNABLE] - v->queued);
     advance_woken(a, arch_vcpu_deadline(v, true), port_clock());
 }
 

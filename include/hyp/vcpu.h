@@ -59,6 +59,7 @@ struct vcpu {
     uint64_t start_arg;
     struct timer timer;     /* wakes it for its own timers while the hardware can't */
     struct advance advance; /* how much earlier than the deadline that timer is set */
+    uint64_t queued;        /* how long it had been runnable when that timer was set, ticks */
     bool on_pcpu;           /* interrupts and timers are in a pCPU too; changed by that pCPU only */
     struct exit_counter *exit; /* of the exit that it is in, in exits[] */
     uint64_t exit_since;       /* when that began, while it is on no pCPU (hyp/exits.h) */

@@ -115,7 +115,12 @@ static void sleep_for(unsigned timer) {
             counter() < s->deadline[0] && pcounter() < s->deadline[1])
             s->masked_early++;
         take();
-        if (counter() - since > us_to_ticks(3000000)) {
+        if (counter() - since > us_to_ticks(30000000)) {
+            tap_note("CPU %u timer %u: %lu us after its deadline, %lu us asleep, control %lx %lx, "
+                     "isr %lx, stale %u %u",
+                     this_cpu()->index, timer, ticks_to_us(now(timer) - s->deadline[timer]),
+                     ticks_to_us(counter() - since), read_sysreg(cntv_ctl_el0),
+                     read_sysreg(cntp_ctl_el0), read_sysreg(isr_el1), s->stale[0], s->stale[1]);
             s->timeouts++;
             set(timer, ~0ul);
             return;

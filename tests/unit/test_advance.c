@@ -144,6 +144,25 @@ static void outliers_teach_nothing(void **state) {
     assert_int_equal(a.outliers, 3);
 }
 
+/* Others ran between the alarm and it. */
+static void who_queued_teaches_nothing(void **state) {
+    struct advance a = made(GHZ, ADVANCE_ADAPTIVE);
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        advance_arm(&a, 1u << 30, 0);
+        advance_queued(&a, 1501 - i);
+        advance_woken(&a, 1u << 30, (1u << 30) + 900);
+        a.arrived = (1u << 30) + 1500;
+        advance_enter(&a, true);
+        assert_int_equal(advance_news(&a), i);
+        advance_count(&a);
+        (void)advance_learn(&a);
+        assert_int_equal(advance_ns(&a), 1000 + 125 * i);
+    }
+    assert_int_equal(a.outliers, 1);
+}
+
 static void stops_and_recovers(void **state) {
     struct advance a = made(GHZ, ADVANCE_ADAPTIVE);
     unsigned said = 0;
@@ -391,6 +410,7 @@ int main(void) {
         cmocka_unit_test(steps_of_an_eighth),
         cmocka_unit_test(what_is_news),
         cmocka_unit_test(outliers_teach_nothing),
+        cmocka_unit_test(who_queued_teaches_nothing),
         cmocka_unit_test(stops_and_recovers),
         cmocka_unit_test(fixed_stays),
         cmocka_unit_test(settings_change_at_an_alarm),

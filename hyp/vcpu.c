@@ -3,6 +3,7 @@
 #include "hyp/vcpu.h"
 
 #include "core/port.h"
+#include "core/rare.h"
 #include "core/relaxed.h"
 #include "hyp/arch.h"
 #include "hyp/console.h"
@@ -44,16 +45,17 @@ void vcpu_init(struct vcpu *v, struct vm *vm, unsigned index) {
 /* Leaves `request`, kicks the pCPU where `v` runs, and returns the state that `v` was seen in. */
 static inline enum run_state leave_request(struct vcpu *v, uint32_t request) {
     enum run_state state;
+    bool known = (atomic_fetch_or(&v->requests, request) & request) == request;
 
-    atomic_fetch_or(&v->requests, request);
     /*
      * Either we see that it runs, or it sees the request before it enters its guest or has come to
      * wait: both sides write first and look then, with a full barrier (here, and in vcpu_switch) or
-     * the scheduler's lock (there) in between.
+     * the scheduler's lock (there) in between. Who left the same request before us, and it is still
+     * there, has kicked it.
      */
     atomic_thread_fence(memory_order_seq_cst);
     state = (enum run_state)load_relaxed(&v->sched.state);
-    if (state == RUN_RUNNING) {
+    if (state == RUN_RUNNING && !known) {
         unsigned cpu = load_relaxed(&v->sched.cpu);
         if (cpu != this_pcpu()->index) {
             port_kick_cpu(cpu);
@@ -277,6 +279,7 @@ static struct vcpu *vcpu_leave(struct pcpu *p, struct vcpu *v, struct sched_enti
 __attribute__((noinline)) static enum verdict take_requests(struct vcpu *v, enum verdict verdict) {
     uint32_t requests = atomic_exchange(&v->requests, 0);
 
+    v->irq_held = 0;
     if ((requests & REQUEST_STOP) != 0) {
         vm_vcpu_stopped(v);
         return POWER_DOWN;
@@ -351,13 +354,56 @@ static inline enum verdict next_step(struct pcpu *p, struct vcpu *v, enum verdic
 }
 
 /*
+ * Storms. Interrupts from other vCPUs can come faster than they are handled, and each brings a
+ * kick: the guest would never get on. So if one comes in each of IRQ_ROUNDS looks on the way in, or
+ * the last IRQ_EXITS exits for interrupts took more than half of this pCPU's time, the vCPU goes in
+ * with the request left, which brings no more kicks (leave_request), and looks again after the
+ * hold. What this pCPU asks of it ends that: then list registers may be in memory only.
+ */
+#define IRQ_ROUNDS  4u
+#define IRQ_HOLD_NS 100000u /* at most */
+
+static void hold_irq(struct vcpu *v, uint64_t ticks) {
+    uint64_t most = stats_ticks(IRQ_HOLD_NS);
+
+    v->irq_held = port_clock() + (ticks < most ? ticks : most);
+    timer_program(v->irq_held);
+}
+
+RARE void vcpu_look_for_storm(struct pcpu *p, struct vcpu *v) {
+    uint64_t now = port_clock(), hyp = p->hyp_time - p->irq_hyp;
+
+    if (hyp > (now - p->irq_since) / 2) {
+        hold_irq(v, hyp);
+    }
+    p->irq_since = now;
+    p->irq_hyp = p->hyp_time;
+}
+
+/* Whether REQUEST_IRQ, all that is asked of `v`, still waits. Each exit may have used up the alarm
+ * for it. */
+RARE static bool irq_is_held(struct vcpu *v) {
+    if (v->irq_held <= port_clock()) {
+        v->irq_held = 0;
+        return false;
+    }
+    timer_program(v->irq_held);
+    return true;
+}
+
+/*
  * The last look at a vCPU before its guest, where it need not be the one that was left. False:
  * somebody asked for something, or it may not wait for the deadline that it is bound to, and has to
  * look at its timers again.
  */
-static inline bool vcpu_may_enter(struct pcpu *p, struct vcpu *v) {
-    if (atomic_load_explicit(&v->requests, memory_order_acquire) != 0) {
-        return false;
+static inline bool vcpu_may_enter(struct pcpu *p, struct vcpu *v, unsigned *rounds) {
+    uint32_t requests = atomic_load_explicit(&v->requests, memory_order_acquire);
+
+    if (requests != 0) {
+        if (requests != REQUEST_IRQ || ++*rounds < IRQ_ROUNDS) {
+            return false;
+        }
+        hold_irq(v, UINT64_MAX);
     }
     if (__builtin_expect(v->advance.bound, false)) {
         vcpu_enter_bound(p, v);
@@ -371,12 +417,14 @@ static inline bool vcpu_may_enter(struct pcpu *p, struct vcpu *v) {
  * it saves and restores registers once. */
 __attribute__((noinline, flatten)) static struct vcpu *next_of_all(struct pcpu *p, struct vcpu *v,
                                                                    enum verdict verdict) {
+    unsigned rounds = 0;
+
     for (;;) {
         verdict = next_step(p, v, verdict);
         v = p->current;
         /* If its turn has just begun and somebody wants this pCPU all the same, an interrupt is
          * pending and takes us out again at once. */
-        if (verdict == RESUME && vcpu_may_enter(p, v)) {
+        if (verdict == RESUME && vcpu_may_enter(p, v, &rounds)) {
             return v;
         }
         /* Others may go on asking for ever: the timer, by which all others come to run, must not
@@ -390,6 +438,10 @@ __attribute__((noinline, flatten)) static struct vcpu *next_of_all(struct pcpu *
 /* Whether `v` goes on in its guest at once: at most its interrupts have changed. */
 static inline bool goes_on(struct pcpu *p, struct vcpu *v) {
     if (atomic_load_explicit(&v->requests, memory_order_acquire) == REQUEST_IRQ) {
+        if (v->irq_held != 0 && irq_is_held(v)) {
+            exit_end(p, v, port_clock());
+            return true;
+        }
         atomic_fetch_and(&v->requests, ~(uint32_t)REQUEST_IRQ);
         arch_vcpu_requests(v, REQUEST_IRQ);
     }

@@ -193,6 +193,7 @@ struct vcpu *trap_irq(struct vcpu *v, uint64_t now) {
 
     exit_begin(p, now);
     exit_reason(v, EXIT_IRQ);
+    vcpu_count_irq(p, v);
     arch_handle_interrupts();
     return vcpu_next(p, v, RESUME);
 }

@@ -185,6 +185,10 @@ uint64_t fake_switch_ticks(void) {
     return setup->switch_ticks;
 }
 
+uint64_t fake_refill_ticks(void) {
+    return setup->refill_ticks;
+}
+
 static void create_vm(unsigned i) {
     const struct fake_vm *from = &setup->vm[i];
     struct vm_config *config = &configs[i];

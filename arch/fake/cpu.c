@@ -198,6 +198,7 @@ void arch_vcpu_requests(struct vcpu *v, uint32_t requests) {
         timer_set(&v->timer, arch_vcpu_deadline(v, false));
     }
     if ((requests & (REQUEST_IRQ | REQUEST_IRQ_SYNC)) != 0) {
+        fake_spend(fake_refill_ticks());
         v->arch.visible |= atomic_exchange(&v->arch.posted, 0);
         v->arch.live = true;
     }
@@ -262,6 +263,7 @@ _Noreturn void arch_enter(struct vcpu *v) {
         trace_vcpu(TRACE_EXIT, v, v->arch.op == FAKE_RUN ? EXIT_IRQ : EXIT_OTHER);
         if (v->arch.op == FAKE_RUN) {
             exit_reason(v, EXIT_IRQ);
+            vcpu_count_irq(this_pcpu(), v);
             arch_handle_interrupts();
             v = vcpu_next(this_pcpu(), v, RESUME);
         } else {

@@ -326,7 +326,7 @@ void engine_reset(const struct fake_setup *setup) {
     limit = now_ticks + (setup->limit != 0 ? setup->limit : 10u * FAKE_SECOND);
     random_state = setup->seed * 0x9e3779b97f4a7c15ull + 1;
     noise = setup->noise;
-    exact = noise == 0 && setup->switch_ticks == 0 && !explore.on;
+    exact = noise == 0 && setup->switch_ticks == 0 && setup->refill_ticks == 0 && !explore.on;
     ended = false;
     turns = faults = 0;
     first_fault[0] = '\0';

@@ -52,6 +52,7 @@ struct fake_setup {
     uint64_t seed;
     unsigned vmid_bits;    /* 0: 16 */
     uint64_t switch_ticks; /* what it takes to bring a vCPU onto a pCPU */
+    uint64_t refill_ticks; /* and to show it interrupts that others made pending */
     unsigned noise;        /* one in so many steps is disturbed; 0: none */
     unsigned vms;
     struct fake_vm vm[FAKE_VMS];

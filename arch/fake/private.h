@@ -27,6 +27,7 @@ uint64_t engine_sleep(uint64_t ticks, bool wakes);
 
 /* What arch_vcpu_load() takes in this run, in ticks. */
 uint64_t fake_switch_ticks(void);
+uint64_t fake_refill_ticks(void);
 
 /* Whether the hypervisor's own work takes no time in this run. */
 bool engine_exact(void);

@@ -25,6 +25,9 @@ struct pcpu {
     uint64_t hyp_time;   /* ticks in the hypervisor before that */
     uint64_t idle_since; /* the same for waiting until there is something to do */
     uint64_t idle_time;
+    uint32_t irq_exits;   /* exits for interrupts: every so many, hyp/vcpu.c looks what they took */
+    uint64_t irq_since;   /* when it looked last, ticks */
+    uint64_t irq_hyp;     /* hyp_time then */
     uint64_t online_at;   /* when it began to take part, ticks; 0: not yet */
     struct vmid_cpu vmid; /* which VM is here, for the TLBs */
     struct arch_pcpu arch;

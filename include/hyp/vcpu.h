@@ -61,6 +61,7 @@ struct vcpu {
     struct advance advance; /* how much earlier than the deadline that timer is set */
     uint64_t queued;        /* how long it had been runnable when that timer was set, ticks */
     bool on_pcpu;           /* interrupts and timers are in a pCPU too; changed by that pCPU only */
+    uint64_t irq_held;      /* until then others' REQUEST_IRQ waits, ticks; 0: none (hyp/vcpu.c) */
     struct exit_counter *exit; /* of the exit that it is in, in exits[] */
     uint64_t exit_since;       /* when that began, while it is on no pCPU (hyp/exits.h) */
     struct exit_counter exits[EXIT_REASONS + 1]; /* the last: not an exit but a start */
@@ -107,6 +108,7 @@ static inline bool vcpu_request_here(struct vcpu *v, uint32_t request) {
     if (this_pcpu()->current != v) {
         return false;
     }
+    v->irq_held = 0;
     atomic_fetch_or_explicit(&v->requests, request, memory_order_relaxed);
     return true;
 }
@@ -120,6 +122,20 @@ static inline void vcpu_request(struct vcpu *v, uint32_t request) {
 static inline void vcpu_request_and_wake(struct vcpu *v, uint32_t request) {
     if (!vcpu_request_here(v, request)) {
         vcpu_wake_other(v, request);
+    }
+}
+
+/*
+ * First thing in an exit of `v` for a physical interrupt: every IRQ_EXITS of them it looks whether
+ * they come so fast that the guest does not get on. On its pCPU, `p`.
+ */
+static inline void vcpu_count_irq(struct pcpu *p, struct vcpu *v);
+void vcpu_look_for_storm(struct pcpu *p, struct vcpu *v);
+#define IRQ_EXITS 64u
+
+static inline void vcpu_count_irq(struct pcpu *p, struct vcpu *v) {
+    if (__builtin_expect(++p->irq_exits % IRQ_EXITS == 0, false)) {
+        vcpu_look_for_storm(p, v);
     }
 }
 

@@ -28,6 +28,19 @@ mutation() {
 	specs+=("$(printf '%q ' "$@")")
 }
 
+# ---- Storms of interrupts ----
+mutation "storm: requests are looked at for ever (hangs)" test_hyp_time storm_leaves_time \
+	hyp/vcpu.c 's/ || ++\*rounds < IRQ_ROUNDS/ || true/'
+mutation "storm: what exits take is not looked at" test_hyp_time storm_leaves_time \
+	hyp/vcpu.c 's/if (hyp > (now - p->irq_since) \/ 2)/if (false)/'
+mutation "storm: a hold has no end" test_hyp_time storm_leaves_time \
+	hyp/vcpu.c '/^static void hold_irq/,/^}/s/timer_program(v->irq_held);/;/' \
+	'/^RARE static bool irq_is_held/,/^}/s/timer_program(v->irq_held);/;/'
+mutation "storm: a hold ends at the first exit (hangs)" test_hyp_time storm_leaves_time \
+	hyp/vcpu.c 's/if (v->irq_held <= port_clock())/if (true)/'
+mutation "storm: each interrupt kicks" test_hyp_time storm_leaves_time \
+	hyp/vcpu.c 's/if (state == RUN_RUNNING && !known)/if (state == RUN_RUNNING)/'
+
 # ---- Translations ----
 mutation "sibling flush deleted" test_fake_tlb siblings_share_a_cpu \
 	hyp/vcpu.c '/arch_tlb_flush_stage1();/d'

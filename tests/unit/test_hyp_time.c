@@ -375,6 +375,51 @@ static void times_add_up(void **state) {
     }
 }
 
+/* ---- Storms: a vCPU that others send interrupts to without a pause gets on all the same ---- */
+
+static uint64_t storm_gap;
+
+static void storms(struct vcpu *v) {
+    for (;;) {
+        guest_sgi(v, 0);
+        guest_run(v, storm_gap);
+    }
+}
+
+static void is_stormed(struct vcpu *v) {
+    for (unsigned i = 1; i < v->vm->config->vcpus; i++) {
+        guest_cpu_on(v, i, storms, 0);
+    }
+    for (;;) {
+        uint64_t before = v->arch.taken[2];
+
+        guest_sgi(v, 0);
+        if (v->arch.taken[2] == before) {
+            fake_fault("an interrupt that it sent to itself waits");
+        }
+        guest_run(v, 40);
+    }
+}
+
+static void storm_leaves_time(void **state) {
+    (void)state;
+    for (unsigned cpus = 2; cpus <= 4; cpus++) {
+        for (storm_gap = 1; storm_gap <= 7; storm_gap++) {
+            struct fake_setup s = {.cpus = cpus, .vms = 1, .limit = FAKE_SECOND / 10};
+            const struct arch_vcpu *a;
+
+            s.refill_ticks = 5;
+            s.vm[0] = (struct fake_vm){.program = is_stormed, .vcpus = cpus};
+            expect_run(&s, FAKE_LIMIT);
+            a = &vms[0]->vcpus[0]->arch;
+            assert_in_range(a->ran, FAKE_SECOND / 10 / 5, FAKE_SECOND / 10);
+            assert_in_range(a->taken[2], 500, FAKE_SECOND / 10); /* 100 us is the longest hold */
+            assert_in_range(a->latest[2], 0, 150);
+            assert_in_range(vms[0]->vcpus[0]->exits[EXIT_IRQ].count, 1, a->taken[2] * 2);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spinners_share), /* P16 */
@@ -390,6 +435,7 @@ int main(void) {
         cmocka_unit_test(software_timer_is_set_at_each_entry),
         cmocka_unit_test(software_timer_moves_to_a_running_vcpu),           /* P19 */
         cmocka_unit_test(interrupts_reach_running_waiting_blocked_and_off), /* P21 */
+        cmocka_unit_test(storm_leaves_time),
         cmocka_unit_test(times_add_up),
     };
 

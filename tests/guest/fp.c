@@ -18,6 +18,8 @@ static volatile uint32_t wrong[MAX_CPUS], dirty[MAX_CPUS], finished;
 static volatile uint64_t rounds[MAX_CPUS];
 static uint64_t limit_us;
 
+#define LEAST 3
+
 #define UNTOUCHED 40u /* more turns than the hypervisor brings them unasked, mostly */
 
 #define PAIR(op, n, m, off) op " q" #n ", q" #m ", [%0, #" #off "]\n\t"
@@ -85,7 +87,7 @@ static void hold(uint64_t arg) {
     dirty[me] = memcmp(&want[me], &got[me], sizeof(want[me])) != 0;
     irq_install()->during = stop_timer;
     gic_set(INTID_VTIMER, GICD_ISENABLER);
-    while (counter() < end) {
+    while (counter() < end || rounds[me] < LEAST) { /* the machine may be busy with other things */
         for (unsigned i = 0; i < 64; i++)
             want[me].v[i] = rng_next(&r);
         want[me].fpcr = (rng_next(&r) & 3) << 22; /* rounding mode */
@@ -128,7 +130,7 @@ void test_main(void) {
     gic_init();
     smp_start_all(hold, 0);
     hold(0);
-    check_true("T07-all-finished", wait_for(finished == cpu_count, limit_us * 4 + 2000000));
+    check_true("T07-all-finished", wait_for(finished == cpu_count, limit_us * 4 + 10000000));
     for (unsigned i = 0; i < cpu_count; i++) {
         bad += wrong[i];
         used += dirty[i];
@@ -137,6 +139,6 @@ void test_main(void) {
     tap_note("at least %lu looks per CPU", least);
     check_eq("T07-v-registers-kept", bad, 0);
     check_eq("T07-v-registers-zero-at-first", used, 0);
-    check_true("T07-looked-often", least >= 3);
+    check_true("T07-looked-often", least >= LEAST);
     smp_wait_all_off();
 }

@@ -204,6 +204,11 @@ void vcpu_timer_update(struct vcpu *v, bool blocked) {
     (void)blocked;
 }
 
+void vcpu_look_for_storm(struct pcpu *p, struct vcpu *v) {
+    (void)p;
+    (void)v;
+}
+
 unsigned port_this_cpu(void) {
     return 0;
 }

@@ -30,7 +30,7 @@ static void learn(struct vcpu *v) {
     if (entered && trace_active()) {
         record(v);
     }
-    if (stopped) {
+    if (stopped && v->advance.stops == 1) { /* it may go on for ever: `timers` counts the others */
         console_printf_limited(v->vm,
                                "vm %s vcpu %u: timer advancement: found an overhead above %u ns: "
                                "off until it is lower",

@@ -116,6 +116,7 @@ __attribute__((noinline)) static enum verdict make_ready(struct vcpu *v) {
         return POWER_DOWN; /* woken although it is off, or its VM was stopped meanwhile */
     }
     if (atomic_load(&v->power) == VCPU_PAUSED) {
+        vm_vcpu_paused(v);
         return PAUSE; /* something woke it: it looks what when it goes on */
     }
     return RESUME;

@@ -243,6 +243,7 @@ bool vm_pause(struct vm *vm) {
         for (unsigned i = 0; i < vm->config->vcpus; i++) {
             struct vcpu *v = vm->vcpus[i];
             if (atomic_load(&v->power) == VCPU_ON) {
+                atomic_store(&v->pausing, 1u);
                 atomic_store(&v->power, VCPU_PAUSED);
                 vcpu_request_off(v, REQUEST_PAUSE);
             }
@@ -254,14 +255,20 @@ bool vm_pause(struct vm *vm) {
 }
 
 void vm_vcpu_paused(struct vcpu *v) {
-    spin_lock(&v->vm->lock);
-    v->vm->paused_at = port_clock();
-    spin_unlock(&v->vm->lock);
+    if (atomic_load_explicit(&v->pausing, memory_order_relaxed) != 0) {
+        spin_lock(&v->vm->lock);
+        v->vm->paused_at = port_clock();
+        atomic_store(&v->pausing, 0u);
+        spin_unlock(&v->vm->lock);
+    }
 }
 
 bool vm_pausing(const struct vm *vm) {
     for (unsigned i = 0; i < vm->config->vcpus; i++) {
-        if (__atomic_load_n(&vm->vcpus[i]->sched.state, __ATOMIC_ACQUIRE) == RUN_RUNNING) {
+        const struct vcpu *v = vm->vcpus[i];
+        bool waits = atomic_load(&v->pausing) != 0 && atomic_load(&v->power) == VCPU_PAUSED;
+
+        if (waits || __atomic_load_n(&v->sched.state, __ATOMIC_ACQUIRE) == RUN_RUNNING) {
             return true;
         }
     }

@@ -61,7 +61,8 @@ struct vcpu {
     struct advance advance; /* how much earlier than the deadline that timer is set */
     uint64_t queued;        /* how long it had been runnable when that timer was set, ticks */
     bool on_pcpu;           /* interrupts and timers are in a pCPU too; changed by that pCPU only */
-    uint64_t irq_held;      /* until then others' REQUEST_IRQ waits, ticks; 0: none (hyp/vcpu.c) */
+    _Atomic uint32_t pausing; /* its VM is paused, and it has yet to go off the CPU for that */
+    uint64_t irq_held; /* until then others' REQUEST_IRQ waits, ticks; 0: none (hyp/vcpu.c) */
     struct exit_counter *exit; /* of the exit that it is in, in exits[] */
     uint64_t exit_since;       /* when that began, while it is on no pCPU (hyp/exits.h) */
     struct exit_counter exits[EXIT_REASONS + 1]; /* the last: not an exit but a start */

@@ -49,7 +49,7 @@ struct vm {
     bool paused;
     bool clock_stands;    /* setting: its clocks stand while it is paused */
     bool stands_now;      /* the same, of the pause that is on */
-    uint64_t paused_at;   /* when the last of its vCPUs left its guest, ticks */
+    uint64_t paused_at;   /* when the last of its vCPUs went off for that, ticks */
     struct load_job load; /* scrubbing and loading, in small steps */
     struct vpl011 uart;
     struct smccc_features features; /* what its guest is offered */

@@ -446,6 +446,48 @@ static void kick_survives_a_pause(void **state) {
     fake_prepare = NULL;
 }
 
+/* S03: a clock that stands does so while nothing is stolen, whenever in its neighbour's turn the
+ * pause came. */
+static uint64_t pause_at;
+
+static void pause_with_clock(uint64_t vm) {
+    vms[vm]->clock_stands = true;
+    (void)vm_pause(vms[vm]);
+}
+
+static void resume_again(uint64_t vm) {
+    if (vms[vm]->paused && !vm_resume(vms[vm])) {
+        fake_at(guest_clock() + 1, 0, resume_again, vm);
+    }
+}
+
+static void prepare_clock(void) {
+    fake_at(guest_clock() + pause_at, 0, pause_with_clock, 0);
+    fake_at(guest_clock() + pause_at + 30000, 0, resume_again, 0);
+}
+
+static void waits_then_spins(struct vcpu *v) {
+    guest_sleep(v, 19000);
+    guest_spins(v);
+}
+
+static void clock_stands_while_all_are_off(void **state) {
+    (void)state;
+    fake_prepare = prepare_clock;
+    for (pause_at = 18000; pause_at < 18000 + 3 * FAKE_SLICE; pause_at += 501) {
+        struct fake_setup s = {.cpus = 1, .vms = 2, .limit = 90000};
+        const struct sched_entity *e;
+
+        s.vm[0] = (struct fake_vm){.program = waits_then_spins, .vcpus = 1};
+        s.vm[1] = (struct fake_vm){.program = guest_spins, .vcpus = 1};
+        expect_run(&s, FAKE_LIMIT);
+        e = &vms[0]->vcpus[0]->sched;
+        assert_in_range(vms[0]->arch.stood, 20000, time_in(vms[0]->vcpus[0], RUN_OFF));
+        assert_true(e->times[RUN_RUNNABLE] > FAKE_SLICE / 2);
+    }
+    fake_prepare = NULL;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flags_agree_at_any_moment),
@@ -456,6 +498,7 @@ int main(void) {
         cmocka_unit_test(every_interleaving_of_kick_and_wait),
         cmocka_unit_test(a_kick_ends_one_wait),
         cmocka_unit_test(kick_survives_a_pause),
+        cmocka_unit_test(clock_stands_while_all_are_off), /* S03 */
     };
 
     choose_test();

@@ -41,6 +41,9 @@
 /* Whose UID a guest is told. */
 enum config_identity { IDENTITY_PARAVANE, IDENTITY_KVM };
 
+/* What becomes of a vCPU that waits in WFE, as spinlocks do. */
+enum config_spin { SPIN_IGNORE, SPIN_YIELD, SPIN_AUTO };
+
 /* One [vm NAME] section. All strings end in NUL; one that was not given is empty. */
 struct vm_config {
     char name[CONFIG_NAME_MAX + 1];
@@ -54,6 +57,7 @@ struct vm_config {
     int32_t advance_ns;  /* timer advancement: core/advance.h */
     struct cpu_set cpus; /* pCPUs that it may run on; all when not given; never empty */
     bool autostart;
+    uint32_t spin;                      /* enum config_spin */
     uint32_t identity;                  /* enum config_identity */
     bool pvtime;                        /* stolen time is offered */
     bool pvlock;                        /* PV lock is; default: with our own identity only */

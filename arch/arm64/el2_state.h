@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#define HCR_TWE (UINT64_C(1) << 14) /* HCR_EL2: a WFE that would wait traps */
+
 /* CNTHCTL_EL2 with E2H = 0: CNTPCT_EL0 is not trapped; EL1PCEN = 0 traps CNTP_*. */
 #define CNTHCTL_EL1PCTEN UINT64_C(1)
 

@@ -115,8 +115,14 @@ void arch_vcpu_save(struct vcpu *v) {
     save_registers(&v->arch);
 }
 
+static uint64_t hcr_at_start(const struct vcpu *v) {
+    uint64_t hcr = el2_hcr_guest() & ~HCR_PAUTH;
+
+    return v->vm->config->spin == SPIN_IGNORE ? hcr : hcr | HCR_TWE;
+}
+
 void arch_vcpu_init(struct vcpu *v) {
-    v->arch.hcr = el2_hcr_guest() & ~HCR_PAUTH;
+    v->arch.hcr = hcr_at_start(v);
     v->arch.mpidr = MPIDR_RES1 | vgic_mpidr(v->index);
 }
 
@@ -130,7 +136,7 @@ void arch_vcpu_reset(struct vcpu *v, uint64_t pc, uint64_t arg) {
     a->pc = pc;
     a->pstate = PSTATE_RESET;
     a->el1.sctlr = SCTLR_EL1_RESET;
-    a->hcr = el2_hcr_guest() & ~HCR_PAUTH;
+    a->hcr = hcr_at_start(v);
     a->fp_here = false; /* it may have ended without being saved */
     a->cleaned = 0;
     a->vtimer = (struct guest_timer){0, 0};

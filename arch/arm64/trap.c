@@ -3,6 +3,7 @@
 #include "arch/arm64/trap.h"
 
 #include "arch/arm64/devices.h"
+#include "arch/arm64/el2_state.h"
 #include "arch/arm64/esr.h"
 #include "arch/arm64/fp.h"
 #include "arch/arm64/gic_virt.h"
@@ -86,10 +87,17 @@ static enum verdict trap_wfx(struct vcpu *v, uint64_t esr) {
         exit_reason(v, EXIT_WFI);
         return BLOCK;
     }
-    /* Waits with an end that the guest set, or for an event: giving up the CPU is always allowed.
-     */
+    /* Waits with an end that the guest set, or for an event: to go on is always allowed, and to
+     * give up the CPU is. */
     exit_reason(v, EXIT_WFE);
-    return YIELD;
+    if (sched_slice_end(this_pcpu()->index) != UINT64_MAX) {
+        return YIELD;
+    }
+    if (v->vm->config->spin == SPIN_AUTO) {
+        /* Until somebody comes: then it is switched, and its registers are loaded as they were. */
+        write_sysreg(HCR_EL2, v->arch.hcr & ~HCR_TWE);
+    }
+    return RESUME;
 }
 
 static enum verdict trap_sysreg(struct vcpu *v, uint64_t esr) {

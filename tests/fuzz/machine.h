@@ -209,6 +209,11 @@ void vcpu_look_for_storm(struct pcpu *p, struct vcpu *v) {
     (void)v;
 }
 
+uint64_t sched_slice_end(unsigned cpu) {
+    (void)cpu;
+    return UINT64_MAX;
+}
+
 unsigned port_this_cpu(void) {
     return 0;
 }

@@ -42,7 +42,7 @@
 enum config_identity { IDENTITY_PARAVANE, IDENTITY_KVM };
 
 /* What becomes of a vCPU that waits in WFE, as spinlocks do. */
-enum config_spin { SPIN_IGNORE, SPIN_YIELD, SPIN_AUTO };
+enum config_spin { SPIN_IGNORE, SPIN_YIELD, SPIN_DIRECTED, SPIN_AUTO };
 
 /* One [vm NAME] section. All strings end in NUL; one that was not given is empty. */
 struct vm_config {

@@ -26,7 +26,8 @@ static const struct config_key vm_keys[] = {
     {"autostart", KEY_YESNO, false, VM(autostart), 0, 1, "yes or no"},
     {"identity", KEY_CHOICE, false, VM(identity), 0, 1,
      "paravane or kvm"}, /* enum config_identity */
-    {"spin", KEY_CHOICE, false, VM(spin), 0, 2, "ignore or yield or auto"}, /* enum config_spin */
+    {"spin", KEY_CHOICE, false, VM(spin), 0, 3,
+     "ignore or yield or directed or auto"}, /* enum config_spin */
     {"pvtime", KEY_YESNO, false, VM(pvtime), 0, 1, "yes or no"},
     {"pvlock", KEY_YESNO, false, VM(pvlock), 0, 1, "yes or no"},
     {"pvsched", KEY_YESNO, false, VM(pvsched), 0, 1, "yes or no"},

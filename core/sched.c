@@ -41,9 +41,7 @@
 #include "core/sched_queue.h"
 #include "core/spinlock.h"
 
-#define LAG_SLICES   4u  /* how far behind a vtime may be when it meets another queue */
-#define TURN_PARTS   16u /* a turn lasts at least this part of a slice, whoever wakes up */
-#define YIELD_SLICES 2u  /* who is further behind than this can't give up the CPU by a yield */
+#define TURN_PARTS 16u /* a turn lasts at least this part of a slice, whoever wakes up */
 
 static struct run_queue queues[SCHED_MAX_CPUS];
 
@@ -65,6 +63,10 @@ static inline struct run_queue *queue_of(unsigned cpu) {
 /* How far vtimes may lie apart between two entities: the lighter one moves in larger steps. */
 static uint64_t slices_for(unsigned slices, uint32_t weight, uint32_t other) {
     return scaled(slices * sched.slice, weight < other ? weight : other);
+}
+
+struct run_queue *sched_queue_of(unsigned cpu) {
+    return queue_of(cpu);
 }
 
 struct run_queue *sched_lock_queue_of(struct sched_entity *e) {
@@ -89,11 +91,8 @@ static void pick_by(struct run_queue *q, uint64_t when) {
     }
 }
 
-/*
- * Adds an entity that comes from another queue, at most `credit` behind the floor here. If somebody
- * is here it may not be too far ahead either: it would wait for ever.
- */
-static void add_moved(struct run_queue *q, struct sched_entity *e, uint64_t credit) {
+/* If somebody is here it may not be too far ahead either: it would wait for ever. */
+void sched_add_moved(struct run_queue *q, struct sched_entity *e, uint64_t credit) {
     uint64_t ahead = LAG_SLICES * e->slice_vtime;
 
     if (lowest(q) != NULL && before(q->floor + ahead, e->vtime)) {
@@ -245,7 +244,7 @@ RARE static bool send_away(struct run_queue *q, struct sched_entity *e,
             list_remove(q, e);
             list_changed(q, q->waiting - 1);
             __atomic_store_n(&e->cpu, to->cpu, __ATOMIC_RELEASE);
-            add_moved(to, e, slices_for(LAG_SLICES, e->weight, weight));
+            sched_add_moved(to, e, slices_for(LAG_SLICES, e->weight, weight));
             announce(to, e, now);
             sent = true;
         }
@@ -285,8 +284,7 @@ static struct sched_entity *steal(unsigned cpu) {
 
 /*
  * Who runs next: the first in the queue or `stay`, who runs here now and could go on
- * (NULL if nobody does). With `yield` the first in the queue goes before `stay` even if it is
- * ahead, unless `stay` is owed too much. A directed yield would choose its target here.
+ * (NULL if nobody does). With `yield` it is somebody else than `stay`, if fairness allows.
  */
 static struct sched_entity *choose(struct run_queue *q, struct sched_entity *stay, bool yield,
                                    uint64_t now) {
@@ -312,8 +310,10 @@ static struct sched_entity *choose(struct run_queue *q, struct sched_entity *sta
             return second != head ? second : stay;
         }
     }
-    if (yield && stay_first) {
-        stay_first = before(stay->vtime + YIELD_SLICES * stay->slice_vtime, head->vtime);
+    if (yield) {
+        struct sched_entity *to = sched_yield_target(q, stay);
+
+        return to != NULL ? to : stay;
     }
     return stay_first ? stay : head;
 }
@@ -358,7 +358,7 @@ RARE static bool look_elsewhere(struct run_queue *q) {
     }
     idle_claim(&sched.idle, q->cpu);
     spin_lock(&q->lock);
-    add_moved(q, e, LAG_SLICES * e->slice_vtime);
+    sched_add_moved(q, e, LAG_SLICES * e->slice_vtime);
     raise_floor(q, q->head->vtime); /* not always e: somebody may have come in meanwhile */
     store_relaxed(&q->offered, true);
     return true;
@@ -394,7 +394,11 @@ struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev,
         now = port_clock();
     }
     if (next != stay) {
-        list_remove_head(q);
+        if (next == q->head) {
+            list_remove_head(q);
+        } else {
+            list_remove(q, next);
+        }
         if (stay != NULL) {
             enter_state(q, stay, RUN_RUNNABLE, yield);
             list_insert(q, stay);
@@ -490,7 +494,7 @@ __attribute__((flatten)) void sched_wake(struct sched_entity *e) {
     if (e->switches == 0) {
         e->vtime = q->floor; /* it begins in the middle of the others */
     }
-    add_moved(q, e, credit);
+    sched_add_moved(q, e, credit);
     announce(q, e, now);
     if (q->cur != NULL && idle_any(&sched.idle)) {
         offer(e);
@@ -569,4 +573,12 @@ void sched_entity_init(struct sched_entity *e, uint32_t weight, struct cpu_set a
     e->state = RUN_OFF;
     e->slice_vtime = scaled(sched.slice, weight);
     e->since = port_clock();
+    e->group = e->sibling = e;
+    e->wait.turn = SPIN_NO_TURN;
+}
+
+void sched_entity_join(struct sched_entity *e, struct sched_entity *sibling) {
+    e->group = sibling->group;
+    e->sibling = sibling->sibling;
+    sibling->sibling = e;
 }

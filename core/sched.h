@@ -21,6 +21,7 @@
 
 #include "core/cpu_set.h"
 #include "core/pvlock.h"
+#include "core/spin.h"
 #include "core/steal.h"
 
 #define SCHED_MAX_CPUS       128u
@@ -52,10 +53,14 @@ struct sched_entity {
         };
         uint16_t wakes; /* both, to be looked at together */
     };
-    uint8_t state;        /* enum run_state */
-    bool on_cpu;          /* its registers are still on `cpu`: nobody else may take it */
-    struct pvlock pvlock; /* tells its guest whether it runs */
-    struct steal steal;   /* tells its guest how long it waited for a pCPU */
+    uint8_t state; /* enum run_state */
+    bool on_cpu;   /* its registers are still on `cpu`: nobody else may take it */
+    const struct sched_entity *group; /* the same for all vCPUs of a VM: one of them */
+    struct sched_entity *sibling;  /* the next vCPU of its VM, in a ring; itself if it is alone */
+    struct sched_entity *yield_to; /* for its next yield: sched_yield_to() */
+    struct spin_wait wait;         /* if it spins, what for (core/spin.h) */
+    struct pvlock pvlock;          /* tells its guest whether it runs */
+    struct steal steal;            /* tells its guest how long it waited for a pCPU */
 };
 
 /*
@@ -74,6 +79,12 @@ void sched_cpu_online(unsigned cpu);
  * below `cpus`. Nobody else may know the entity yet.
  */
 void sched_entity_init(struct sched_entity *e, uint32_t weight, struct cpu_set allowed);
+
+/*
+ * `e` is a vCPU of the same VM as `sibling`; without a call it is one of its own. Both are OFF and
+ * have never been woken.
+ */
+void sched_entity_join(struct sched_entity *e, struct sched_entity *sibling);
 
 /* Another weight, 1..65535, from now on. Any pCPU. */
 void sched_set_weight(struct sched_entity *e, uint32_t weight);
@@ -112,6 +123,24 @@ void sched_block_prepare(struct sched_entity *e);
  * sched_released(prev), before it enters the new one.
  */
 struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev, enum run_state prev_state);
+
+/*
+ * For the yield that comes next, sched_pick() of `prev` as RUN_RUNNABLE before its slice ends,
+ * here: whom it is for. `to` is a vCPU of the same VM that waits in the queue of `cpu` or another:
+ * it runs here at once and for a slice, and takes over the claim of `prev` if that is the greater
+ * one, so that the VM gets neither more nor less than without. False: it does not wait any more, or
+ * its queue is busy just now; nothing has changed. Without a call, or if it is gone by then,
+ * whoever is first in the queue runs. On `cpu`.
+ */
+bool sched_yield_to(unsigned cpu, struct sched_entity *prev, struct sched_entity *to);
+
+/* The same for the first one of another VM: its siblings wait themselves. On prev's pCPU. */
+static inline void sched_yield_to_other(struct sched_entity *prev) {
+    prev->yield_to = prev;
+}
+
+/* How many wait for pCPU `cpu`; a hint. Any pCPU. */
+uint32_t sched_waiting(unsigned cpu);
 
 /* prev's registers are in memory: other pCPUs may take it from now on. On the pCPU it left. */
 void sched_released(struct sched_entity *prev);

@@ -89,6 +89,16 @@ static inline void list_remove_head(struct run_queue *q) {
  */
 struct run_queue *sched_lock_queue_of(struct sched_entity *e);
 
+#define LAG_SLICES 4u /* how far behind a vtime may be when it meets another queue */
+
+/* Parts of sched.c for sched_yield.c; the queue's lock is held but for the first. */
+struct run_queue *sched_queue_of(unsigned cpu);
+/* Adds one that comes from another queue, at most `credit` behind the floor here. */
+void sched_add_moved(struct run_queue *q, struct sched_entity *e, uint64_t credit);
+
+/* Whom a yield of `stay`, who runs on q, brings on; NULL: nobody. Somebody waits there. */
+struct sched_entity *sched_yield_target(const struct run_queue *q, struct sched_entity *stay);
+
 /* Records that `e`, of q, is in state `to` from e->since on. While a trace is taken. */
 RARE void sched_trace(const struct run_queue *q, const struct sched_entity *e, enum run_state to,
                       bool yield);

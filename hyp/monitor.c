@@ -7,6 +7,7 @@
 #include "hyp/arch.h"
 #include "hyp/console.h"
 #include "hyp/pcpu.h"
+#include "hyp/spin.h"
 #include "hyp/stats.h"
 #include "hyp/string.h"
 #include "hyp/timer.h"
@@ -239,6 +240,22 @@ RARE static bool set_advance(struct vm *vm, const char *value) {
     return true;
 }
 
+RARE static bool set_spin(struct vm *vm, const char *value) {
+    uint32_t spin = SPIN_IGNORE;
+
+    while (spin <= SPIN_AUTO && strcmp(value, spin_name(spin)) != 0) {
+        spin++;
+    }
+    if (spin > SPIN_AUTO) {
+        return false;
+    }
+    atomic_store(&vm->spin, spin);
+    for (unsigned i = 0; i < vm->config->vcpus; i++) {
+        vcpu_request(vm->vcpus[i], REQUEST_SPIN);
+    }
+    return true;
+}
+
 static const struct setting {
     const char *key, *expected;
     bool (*set)(struct vm *vm, const char *value);
@@ -246,6 +263,7 @@ static const struct setting {
     {"weight", "a number from 1 to 65535", set_weight},
     {"pause_clock", "run or stop", set_pause_clock},
     {"advance_ns", "-1 (adaptive), 0 (off) or nanoseconds up to 50000", set_advance},
+    {"spin", "ignore, yield, directed or auto", set_spin},
 };
 
 static void do_set(const struct monitor_words *w) {
@@ -263,7 +281,8 @@ static void do_set(const struct monitor_words *w) {
             return;
         }
     }
-    console_monitor_line("found '%s', expected weight, pause_clock or advance_ns", w->word[2]);
+    console_monitor_line("found '%s', expected weight, pause_clock, advance_ns or spin",
+                         w->word[2]);
 }
 
 static enum monitor_step dump_trace(struct monitor_answer *a) {
@@ -327,8 +346,8 @@ static const struct command {
     {"pause", "VM", "stops its vCPUs where they stand", 1, 1, do_pause},
     {"resume", "VM", "lets them go on", 1, 1, do_resume},
     {"focus", "VM|none", "its console, raw; the keys go there", 1, 1, do_focus},
-    {"set", "VM KEY VALUE", "weight 1..65535; pause_clock run|stop; advance_ns -1..50000", 3, 3,
-     do_set},
+    {"set", "VM KEY VALUE",
+     "weight 1..65535; pause_clock run|stop; advance_ns -1..50000; spin MODE", 3, 3, do_set},
     {"trace", "on|off|dump", "takes a trace, prints it", 1, 1, do_trace},
     {"log", "", "the hypervisor's last lines", 0, 0, do_log},
     {"off", "", "turns the machine off, when no VM is on", 0, 0, do_off},

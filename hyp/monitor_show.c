@@ -5,6 +5,7 @@
 #include "hyp/console.h"
 #include "hyp/exits.h"
 #include "hyp/monitor.h"
+#include "hyp/spin.h"
 #include "hyp/stats.h"
 #include "hyp/trace.h"
 
@@ -53,7 +54,7 @@ static const char *state_name(const struct vm *vm) {
 
 enum monitor_step monitor_vms(struct monitor_answer *a) {
     if (!heading(a, "VM                               state    on/vCPUs weight  MiB        running "
-                    "s  last end  flag      flagged      stolen s")) {
+                    "s  last end  flag      flagged      stolen s  spin")) {
         return MONITOR_AGAIN;
     }
     if (a->vm > a->last) {
@@ -79,9 +80,10 @@ enum monitor_step monitor_vms(struct monitor_answer *a) {
     }
     uint64_t ms = stats_ns(running) / 1000000;
     bool printed = console_monitor_line(
-        "%-32s %-8s %3u/%-5u %6u %5lu %12lu.%03lu  %-8s  %-8s %8lu %9lu.%03lu%s", vm->config->name,
-        state_name(vm), on, vm->config->vcpus, vm->vcpus[0]->sched.weight, vm->ram_size >> 20,
-        ms / 1000, ms % 1000, ends[vm->last_end], flag, flagged, stolen / 1000, stolen % 1000,
+        "%-32s %-8s %3u/%-5u %6u %5lu %12lu.%03lu  %-8s  %-8s %8lu %9lu.%03lu  %-8s%s",
+        vm->config->name, state_name(vm), on, vm->config->vcpus, vm->vcpus[0]->sched.weight,
+        vm->ram_size >> 20, ms / 1000, ms % 1000, ends[vm->last_end], flag, flagged, stolen / 1000,
+        stolen % 1000, spin_name(atomic_load(&vm->spin)),
         vm->index == console_focused() ? "  (focus)" : "");
     a->vm += printed;
     return more_if(printed);

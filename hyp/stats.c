@@ -91,11 +91,11 @@ static void vcpu_text(char *text, struct vcpu *v) {
         text, LINE_MAX,
         "stats vm=%s vcpu=%u running=%lu runnable=%lu blocked=%lu off=%lu longest_wait=%lu "
         "switches=%lu migrations=%lu flagged=%lu stolen=%lu sibling_flushes=%lu "
-        "sibling_skips=%lu exits=",
+        "sibling_skips=%lu yields=%lu directed=%lu stayed=%lu exits=",
         v->vm->config->name, v->index, stats_ns(times[RUN_RUNNING]), stats_ns(times[RUN_RUNNABLE]),
         stats_ns(times[RUN_BLOCKED]), stats_ns(times[RUN_OFF]), stats_ns(v->sched.longest_wait),
         v->sched.switches, v->sched.migrations, v->sched.pvlock.flagged, stats_stolen_ns(v, times),
-        v->sibling_flushes, v->sibling_skips);
+        v->sibling_flushes, v->sibling_skips, v->spin.yielded, v->spin.directed, v->spin.stayed);
     for (unsigned r = 0; r < EXIT_REASONS; r++) {
         used += print_to(text + used, LINE_MAX - used, "%s%s:%lu", r == 0 ? "" : ",", exit_names[r],
                          v->exits[r].count);

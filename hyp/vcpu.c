@@ -39,6 +39,9 @@ void vcpu_init(struct vcpu *v, struct vm *vm, unsigned index) {
     advance_init(&v->advance, vm->config->advance_ns);
     sched_entity_init(&v->sched, vm->config->weight, vm->config->cpus);
     v->sched.id = trace_who(v);
+    if (index != 0) {
+        sched_entity_join(&v->sched, &vm->vcpus[0]->sched);
+    }
     arch_vcpu_init(v);
 }
 
@@ -179,7 +182,7 @@ static void vcpu_enter_pcpu(struct pcpu *p, struct vcpu *v) {
             advance_on(&v->advance)) {
             vcpu_woken(v);
         }
-        atomic_fetch_and(&v->requests, REQUEST_STOP | REQUEST_PAUSE);
+        atomic_fetch_and(&v->requests, REQUEST_STOP | REQUEST_PAUSE | REQUEST_SPIN);
     }
     arch_vcpu_load(v, p->loaded == v);
     p->loaded = v;

@@ -37,6 +37,7 @@ struct vm *vm_create(const struct vm_config *config, unsigned index) {
 
     vm->config = config;
     vm->index = index;
+    atomic_store(&vm->spin, config->spin);
     vm->ram_ipa = arch_vm_ram_base();
     vm->ram_size = config->memory;
     vm->vcpus = mem_alloc(config->vcpus * sizeof(*vm->vcpus));

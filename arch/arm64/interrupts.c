@@ -4,6 +4,7 @@
 #include "arch/arm64/gic_virt.h"
 #include "arch/arm64/guest_timer.h"
 #include "arch/arm64/host.h"
+#include "arch/arm64/spin_trap.h"
 #include "arch/arm64/sysreg_access.h"
 #include "arch/arm64/timer.h"
 #include "arch/arm64/trap.h"
@@ -105,6 +106,9 @@ void arch_vcpu_requests(struct vcpu *v, uint32_t requests) {
     }
     if ((requests & (REQUEST_IRQ | REQUEST_IRQ_SYNC)) != 0 || vgic_dirty(&v->arch.vgic)) {
         gic_virt_refill(v);
+    }
+    if ((requests & REQUEST_SPIN) != 0) {
+        spin_trap_by_setting(v);
     }
 }
 

@@ -118,7 +118,7 @@ void arch_vcpu_save(struct vcpu *v) {
 static uint64_t hcr_at_start(const struct vcpu *v) {
     uint64_t hcr = el2_hcr_guest() & ~HCR_PAUTH;
 
-    return v->vm->config->spin == SPIN_IGNORE ? hcr : hcr | HCR_TWE;
+    return atomic_load(&v->vm->spin) == SPIN_IGNORE ? hcr : hcr | HCR_TWE;
 }
 
 void arch_vcpu_init(struct vcpu *v) {

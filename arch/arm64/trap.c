@@ -11,11 +11,13 @@
 #include "arch/arm64/inject.h"
 #include "arch/arm64/pauth.h"
 #include "arch/arm64/sysreg.h"
+#include "arch/arm64/spin_trap.h"
 #include "arch/arm64/sysreg_access.h"
 #include "core/rare.h"
 #include "hyp/arch.h"
 #include "hyp/console.h"
 #include "hyp/exits.h"
+#include "hyp/spin.h"
 #include "hyp/vm.h"
 
 #define PSTATE_T32 (1ull << 5)
@@ -90,14 +92,7 @@ static enum verdict trap_wfx(struct vcpu *v, uint64_t esr) {
     /* Waits with an end that the guest set, or for an event: to go on is always allowed, and to
      * give up the CPU is. */
     exit_reason(v, EXIT_WFE);
-    if (sched_slice_end(this_pcpu()->index) != UINT64_MAX) {
-        return YIELD;
-    }
-    if (v->vm->config->spin == SPIN_AUTO) {
-        /* Until somebody comes: then it is switched, and its registers are loaded as they were. */
-        write_sysreg(HCR_EL2, v->arch.hcr & ~HCR_TWE);
-    }
-    return RESUME;
+    return vcpu_spins(this_pcpu(), v);
 }
 
 static enum verdict trap_sysreg(struct vcpu *v, uint64_t esr) {
@@ -201,6 +196,7 @@ struct vcpu *trap_irq(struct vcpu *v, uint64_t now) {
 
     exit_begin(p, now);
     exit_reason(v, EXIT_IRQ);
+    spin_trap_again(v);
     vcpu_count_irq(p, v);
     arch_handle_interrupts();
     return vcpu_next(p, v, RESUME);

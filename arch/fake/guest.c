@@ -4,6 +4,7 @@
 #include "core/port.h"
 #include "hyp/arch.h"
 #include "hyp/exits.h"
+#include "hyp/spin.h"
 
 #define FOREVER (1ull << 40) /* a guest that spins is alive: the run ends at its limit */
 
@@ -133,7 +134,7 @@ enum verdict guest_trap(struct vcpu *v) {
         return BLOCK;
     case FAKE_WFE:
         exit_reason(v, EXIT_WFE);
-        return YIELD;
+        return atomic_load(&v->vm->spin) == SPIN_IGNORE ? YIELD : vcpu_spins(this_pcpu(), v);
     default:
         exit_reason(v, EXIT_HVC);
         c->result = c->handler(v, c, &verdict);
@@ -310,4 +311,17 @@ void guest_sleep(struct vcpu *v, uint64_t ticks) {
     while (v->arch.taken[0] == before) {
         guest_wfi(v);
     }
+}
+
+void arch_spin_wait(const struct vcpu *v, struct spin_wait *w) {
+    *w = v->arch.wait;
+}
+
+enum spin_rank arch_spin_rank(const struct vcpu *v) {
+    return v->arch.masked ? SPIN_MASKED : SPIN_KERNEL;
+}
+
+/* What stands for an instruction that waits is left each time. */
+void arch_spin_untrap(struct vcpu *v) {
+    (void)v;
 }

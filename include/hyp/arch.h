@@ -7,6 +7,7 @@
 #ifndef HYP_ARCH_H
 #define HYP_ARCH_H
 
+#include "core/spin.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -200,5 +201,21 @@ _Noreturn void arch_enter_at(struct vcpu *v, uint64_t when, uint64_t *arrived);
 
 /* Enters the guest; the first time on a pCPU, from its boot stack. */
 _Noreturn void arch_enter(struct vcpu *v);
+
+/*
+ * For what `v` waits, which has just trapped as it waits for an event, if its registers and code
+ * tell: fills `w` but for the turn; w->word is NULL if they don't. On v's pCPU, v loaded.
+ */
+void arch_spin_wait(const struct vcpu *v, struct spin_wait *w);
+
+/* How likely others wait for `v`, by what it did when it was last left. It does not run. Any pCPU.
+ */
+enum spin_rank arch_spin_rank(const struct vcpu *v);
+
+/*
+ * Lets it wait for events without a trap until it is switched or its next exit for an interrupt,
+ * whichever is first: nobody waits for a pCPU. On v's pCPU, v loaded.
+ */
+void arch_spin_untrap(struct vcpu *v);
 
 #endif

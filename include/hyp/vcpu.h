@@ -35,6 +35,12 @@ struct exit_counter {
     uint64_t count, total, max;
 };
 
+/* What became of the times that it spun: gave up its pCPU, of that for a sibling; went on at once.
+ */
+struct spin_counters {
+    uint64_t yielded, directed, stayed;
+};
+
 /* PSCI's view (DEN0022 5.7): AFFINITY_INFO answers with it. Changed under vm->lock only. */
 enum vcpu_power { VCPU_OFF, VCPU_ON_PENDING, VCPU_ON, VCPU_PAUSED /* on, to the guest */ };
 
@@ -45,6 +51,7 @@ enum {
     REQUEST_STOP = 1u << 2,     /* its VM ends */
     REQUEST_TIMER = 1u << 3,    /* one of its timers is due: look which */
     REQUEST_PAUSE = 1u << 5,    /* its VM pauses */
+    REQUEST_SPIN = 1u << 6,     /* what its VM does when it spins was changed */
     REQUEST_SLICE = 1u << 4,    /* others came to wait for its pCPU: its slice is over, look */
 };
 
@@ -63,6 +70,7 @@ struct vcpu {
     bool on_pcpu;           /* interrupts and timers are in a pCPU too; changed by that pCPU only */
     _Atomic uint32_t pausing; /* its VM is paused, and it has yet to go off the CPU for that */
     uint64_t irq_held; /* until then others' REQUEST_IRQ waits, ticks; 0: none (hyp/vcpu.c) */
+    struct spin_counters spin;
     struct exit_counter *exit; /* of the exit that it is in, in exits[] */
     uint64_t exit_since;       /* when that began, while it is on no pCPU (hyp/exits.h) */
     struct exit_counter exits[EXIT_REASONS + 1]; /* the last: not an exit but a start */

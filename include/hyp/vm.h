@@ -46,6 +46,7 @@ struct vm {
     unsigned alive;              /* vCPUs that are not yet out, while STOPPING */
     enum vm_end stop_wanted;     /* asked for while LOADING; NONE: nothing was */
     enum vm_end last_end;        /* how its last life ended */
+    _Atomic uint32_t spin;       /* setting: enum config_spin */
     bool paused;
     bool clock_stands;    /* setting: its clocks stand while it is paused */
     bool stands_now;      /* the same, of the pause that is on */

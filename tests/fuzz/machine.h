@@ -27,6 +27,7 @@
 #include "hyp/arch.h"
 #include "hyp/console.h"
 #include "hyp/mem.h"
+#include "hyp/spin.h"
 #include "hyp/vm.h"
 #include "tests/fuzz/no_sysreg.h"
 
@@ -207,6 +208,12 @@ void vcpu_timer_update(struct vcpu *v, bool blocked) {
 void vcpu_look_for_storm(struct pcpu *p, struct vcpu *v) {
     (void)p;
     (void)v;
+}
+
+enum verdict vcpu_spins(struct pcpu *p, struct vcpu *v) {
+    (void)p;
+    (void)v;
+    return YIELD;
 }
 
 uint64_t sched_slice_end(unsigned cpu) {

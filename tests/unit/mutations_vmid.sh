@@ -3,52 +3,9 @@
 # Faults put into core/vmid.[ch] on purpose, each of which the named case of the named test must find.
 # A change that changes nothing fails too: then the code has moved on. See mutations.sh. Prints TAP.
 cd "$(dirname "$0")/../.." || exit 2
-dir=$(mktemp -d) || exit 2
-trap 'rm -rf "$dir"' EXIT
-CC=${HOSTCC:-gcc}
-# shellcheck source=tests/tap.sh
-. tests/tap.sh
-
-# build TREE TEST: with the sources of TREE, those of the project where it has none.
-build() {
-	local test=$2 link=
-	grep -q '^/\* link: core/vmid.c \*/' "tests/unit/$test.c" && link=$1/core/vmid.c
-	grep -q '^/\* link: arch/fake/fiber.c \*/' "tests/unit/$test.c" && link=arch/fake/fiber.c
-	# shellcheck disable=SC2086 # empty is nothing
-	"$CC" -std=gnu11 -O1 -w -I"$1" -I. -Iinclude -o "$1/program" "tests/unit/$test.c" $link -lcmocka
-}
-
-run() { # PROGRAM CASE: what it said is in $said
-	said=$(FAKE_ONLY=${2:-*} CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 100 "$1" 2>&1)
-}
-
-# mutation NAME TEST CASE FILE SED...
-mutation() {
-	local name=$1 test=$2 case=$3 file=$4 expression
-	local -a args=()
-	shift 4
-	for expression; do args+=(-e "$expression"); done
-	rm -rf "$dir/core"
-	mkdir "$dir/core"
-	cp core/vmid.[ch] "$dir/core/"
-	sed -i "${args[@]}" "$dir/core/$file"
-	if cmp -s "core/$file" "$dir/core/$file" || ! build "$dir" "$test" 2>"$dir/errors"; then
-		false
-		ok "$name: changes core/$file and builds" || note "$dir/errors"
-		return
-	fi
-	run "$dir/program" "$case"
-	status=$?
-	if [ $status -ge 128 ]; then true; else [ $status -ne 0 ] && grep -q "^not ok .*$case" <<<"$said"; fi
-	ok "$name" || echo "# $case passed"
-}
-
-mkdir "$dir/core"
-cp core/vmid.[ch] "$dir/core/"
-for test in test_vmid test_vmid_interleave; do
-	build "$dir" $test && run "$dir/program" ''
-	ok "$test passes without a mutation" || note <(echo "$said")
-done
+# shellcheck source=tests/unit/mutate.bash
+. tests/unit/mutate.bash
+unmutated test_vmid test_vmid_interleave
 
 # ---- The fast path ----
 mutation "entry without compare-exchange" test_vmid_interleave a_roll_over_against_another_cpu vmid.h \

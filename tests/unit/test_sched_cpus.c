@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* link: core/sched.c core/sched_watch.c core/trace.c */
+/* link: core/sched.c core/sched_yield.c core/sched_watch.c core/trace.c */
 /* The scheduler in virtual time on several pCPUs: shares, affinity, moves, idle pCPUs. */
 #include "test_sched_sim.h"
 

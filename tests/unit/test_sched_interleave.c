@@ -26,6 +26,7 @@ static void breakpoint(void);
 #define __atomic_exchange_n(p, v, o) (breakpoint(), __atomic_exchange_n(p, v, o))
 
 #include "core/sched.c"
+#include "core/sched_yield.c"
 
 #define CPUS   3u
 #define SLICE  2000u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* link: core/sched.c core/sched_watch.c core/trace.c */
+/* link: core/sched.c core/sched_yield.c core/sched_watch.c core/trace.c */
 /*
  * The scheduler on real threads, one for each pCPU: nobody runs twice at once, no wake is lost, no
  * pCPU sleeps beside work. Made for the thread and address sanitizers as much as for itself.

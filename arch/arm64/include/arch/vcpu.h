@@ -46,6 +46,7 @@ struct arch_vcpu {
     uint64_t pstate; /* entry.S: 256 */
     uint64_t hcr;    /* HCR_EL2 while this vCPU runs */
     uint64_t mpidr;  /* VMPIDR_EL2 */
+    bool wfe_free;   /* arch_spin_untrap() was called; maybe the trap is on again */
     struct el1_state el1;
     struct fp_state fp __attribute__((aligned(16)));
     struct debug_state debug;

@@ -9,6 +9,8 @@
 
 #include <arch/pcpu.h>
 
+#include "core/spin.h"
+
 struct fiber;
 struct vcpu;
 
@@ -39,8 +41,9 @@ struct arch_vcpu {
     bool vtimer_active;             /* as saved */
     _Atomic uint32_t posted;        /* interrupts that others made pending */
     uint32_t visible;               /* those that the guest can see: its "list registers" */
-    bool live;   /* they are in the pCPU: what the guest would find there is up to date */
-    bool masked; /* the guest takes no interrupts (but WFI ends) */
+    bool live;             /* they are in the pCPU: what the guest would find there is up to date */
+    struct spin_wait wait; /* what it waits for with FAKE_WFE; word NULL: nobody knows */
+    bool masked;           /* the guest takes no interrupts (but WFI ends) */
 
     struct fiber *fiber; /* the guest program */
     struct fiber *host;  /* the pCPU that it gives back */

@@ -167,6 +167,7 @@ static void vm_defaults(struct vm_config *vm, struct span name, uint32_t line) {
                              .advance_ns = ADVANCE_ADAPTIVE,
                              .cpus = cpu_set_all(),
                              .autostart = true,
+                             .spin = SPIN_AUTO,
                              .pvtime = true,
                              .pvlock = true,
                              .pvsched = true,

@@ -170,6 +170,7 @@ static void vm_defaults(struct vm_config *vm, struct span name, uint32_t line) {
                              .spin = SPIN_AUTO,
                              .pvtime = true,
                              .pvlock = true,
+                             .pvyield = true,
                              .pvsched = true,
                              .line = line};
     for (size_t i = 0; i < name.n; i++) {

@@ -61,6 +61,7 @@ struct vm_config {
     uint32_t identity;                  /* enum config_identity */
     bool pvtime;                        /* stolen time is offered */
     bool pvlock;                        /* PV lock is; default: with our own identity only */
+    bool pvyield;                       /* PV yield is; default: the same */
     bool pvsched;                       /* openEuler's PV sched is */
     bool flag_blocked;                  /* a vCPU that waits in WFI counts as preempted */
     uint32_t line;                      /* of the section's header, from 1 */

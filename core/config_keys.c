@@ -30,6 +30,7 @@ static const struct config_key vm_keys[] = {
      "ignore or yield or directed or auto"}, /* enum config_spin */
     {"pvtime", KEY_YESNO, false, VM(pvtime), 0, 1, "yes or no"},
     {"pvlock", KEY_YESNO, false, VM(pvlock), 0, 1, "yes or no"},
+    {"pvyield", KEY_YESNO, false, VM(pvyield), 0, 1, "yes or no"},
     {"pvsched", KEY_YESNO, false, VM(pvsched), 0, 1, "yes or no"},
     {"flag_blocked", KEY_YESNO, false, VM(flag_blocked), 0, 1, "yes or no"},
 };

@@ -49,6 +49,7 @@ enum smccc_bitmap { SMCCC_STD, SMCCC_STD_HYP, SMCCC_VENDOR_HYP, SMCCC_BITMAPS };
 #define SMCCC_STD_HYP_PV_SCHED    (1ull << 32) /* openEuler's range; KVM knows no bit for it */
 #define SMCCC_VENDOR_HYP_FEATURES (1ull << 0)
 #define SMCCC_VENDOR_HYP_PV_LOCK  (1ull << 2)
+#define SMCCC_VENDOR_HYP_PV_YIELD (1ull << 48) /* PV_YIELD_FEATURE_BIT */
 
 /* One VM's bitmaps. */
 struct smccc_features {

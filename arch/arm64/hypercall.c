@@ -3,6 +3,7 @@
 
 #include "abi/psci.h"
 #include "abi/pvlock.h"
+#include "abi/pvspin.h"
 #include "abi/pvtime.h"
 #include "abi/smccc.h"
 #include "arch/arm64/paravirt.h"
@@ -42,6 +43,7 @@ static const struct smccc_call calls[] = {
     {PVSCHED_ID_RELEASE, pv_sched_release, OWN, STD_HYP, SMCCC_STD_HYP_PV_SCHED},
     {PVSCHED_ID_KICK, pv_sched_kick, OWN, STD_HYP, SMCCC_STD_HYP_PV_SCHED},
     {PVLOCK_ID, pv_lock, 0, VENDOR_HYP, SMCCC_VENDOR_HYP_PV_LOCK},
+    {PV_YIELD_TO_ID, pv_yield_to, 0, VENDOR_HYP, SMCCC_VENDOR_HYP_PV_YIELD},
 };
 
 const struct smccc_table hypercall_table = {calls, sizeof(calls) / sizeof(calls[0])};

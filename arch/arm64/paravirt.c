@@ -2,6 +2,7 @@
 #include "arch/arm64/paravirt.h"
 
 #include "abi/pvlock.h"
+#include "abi/pvspin.h"
 #include "abi/pvtime.h"
 #include "abi/smccc.h"
 #include "arch/arm64/guest_map.h"
@@ -9,6 +10,7 @@
 #include "arch/arm64/stage2.h"
 #include "hyp/arch.h"
 #include "hyp/mem.h"
+#include "hyp/spin.h"
 #include "hyp/vm.h"
 
 _Static_assert(VM_MAX_VCPUS * sizeof(struct pvtime_record) <= GUEST_STEAL_SIZE,
@@ -57,15 +59,19 @@ static void set_features(struct vm *vm) {
     const struct vm_config *c = vm->config;
     bool pvlock =
         config_vm_key_line(c, "pvlock") != 0 ? c->pvlock : c->identity == IDENTITY_PARAVANE;
+    bool pvyield =
+        config_vm_key_line(c, "pvyield") != 0 ? c->pvyield : c->identity == IDENTITY_PARAVANE;
     struct smccc_features *f = &vm->features;
 
     f->possible[SMCCC_STD_HYP] = SMCCC_STD_HYP_PV_TIME | SMCCC_STD_HYP_PV_SCHED;
-    f->possible[SMCCC_VENDOR_HYP] = SMCCC_VENDOR_HYP_FEATURES | SMCCC_VENDOR_HYP_PV_LOCK;
+    f->possible[SMCCC_VENDOR_HYP] =
+        SMCCC_VENDOR_HYP_FEATURES | SMCCC_VENDOR_HYP_PV_LOCK | SMCCC_VENDOR_HYP_PV_YIELD;
     smccc_features_set(f, SMCCC_STD_HYP,
                        (c->pvtime ? SMCCC_STD_HYP_PV_TIME : 0) |
                            (c->pvsched ? SMCCC_STD_HYP_PV_SCHED : 0));
     smccc_features_set(f, SMCCC_VENDOR_HYP,
-                       SMCCC_VENDOR_HYP_FEATURES | (pvlock ? SMCCC_VENDOR_HYP_PV_LOCK : 0));
+                       SMCCC_VENDOR_HYP_FEATURES | (pvlock ? SMCCC_VENDOR_HYP_PV_LOCK : 0) |
+                           (pvyield ? SMCCC_VENDOR_HYP_PV_YIELD : 0));
 }
 
 void arch_vm_offer(struct vm *vm) {
@@ -175,4 +181,17 @@ void pv_lock(void *context, const struct smccc_args *args, struct smccc_result *
 
     (void)args;
     smccc_return(result, pvlock_call(&v->sched.pvlock, &of));
+}
+
+void pv_yield_to(void *context, const struct smccc_args *args, struct smccc_result *result) {
+    struct hypercall *call = context;
+    struct vcpu *v = call->v;
+    uint64_t target = args->arg[0];
+
+    if (target >= v->vm->config->vcpus || target == v->index) {
+        smccc_return(result, SMCCC_E_INVALID_PARAMETER);
+        return;
+    }
+    call->verdict = vcpu_yield_to(this_pcpu(), v, v->vm->vcpus[target]);
+    smccc_return(result, call->verdict == YIELD ? SMCCC_E_SUCCESS : PV_YIELD_NOT_WAITING);
 }

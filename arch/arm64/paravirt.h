@@ -18,5 +18,6 @@ void pv_sched_init(void *context, const struct smccc_args *args, struct smccc_re
 void pv_sched_release(void *context, const struct smccc_args *args, struct smccc_result *result);
 void pv_sched_kick(void *context, const struct smccc_args *args, struct smccc_result *result);
 void pv_lock(void *context, const struct smccc_args *args, struct smccc_result *result);
+void pv_yield_to(void *context, const struct smccc_args *args, struct smccc_result *result);
 
 #endif

@@ -16,4 +16,10 @@ enum verdict vcpu_spins(struct pcpu *p, struct vcpu *v);
 /* The word for a value of `spin`, enum config_spin. */
 const char *spin_name(uint32_t spin);
 
+/*
+ * The guest's hint that `v` waits for `to`, another vCPU of its VM: YIELD if that one waits for a
+ * pCPU and gets this one, else RESUME. Whatever `spin` says. On v's pCPU, `p`, no locks held.
+ */
+enum verdict vcpu_yield_to(struct pcpu *p, struct vcpu *v, struct vcpu *to);
+
 #endif

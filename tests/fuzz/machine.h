@@ -216,6 +216,14 @@ enum verdict vcpu_spins(struct pcpu *p, struct vcpu *v) {
     return YIELD;
 }
 
+enum verdict vcpu_yield_to(struct pcpu *p, struct vcpu *v, struct vcpu *to) {
+    (void)p;
+    if (to == v || to->vm != v->vm) {
+        abort();
+    }
+    return YIELD;
+}
+
 uint64_t sched_slice_end(unsigned cpu) {
     (void)cpu;
     return UINT64_MAX;

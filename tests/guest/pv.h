@@ -4,6 +4,7 @@
 #define GUEST_PV_H
 
 #include "abi/pvlock.h"
+#include "abi/pvspin.h"
 #include "abi/pvtime.h"
 #include "guest.h"
 

@@ -323,19 +323,23 @@ static const struct {
     {"[vm a]\ncolour = red\n", "m.conf:2: [vm a]: found unknown key 'colour', expected one of "
                                "kernel, initrd, dtb, cmdline, "
                                "memory, vcpus, weight, cpus, advance_ns, autostart, "
-                               "identity, spin, pvtime, pvlock, pvsched, flag_blocked"},
+                               "identity, spin, pvtime, pvlock, pvyield, pvsched, "
+                               "flag_blocked"},
     {"[vm a]\nKernel = k\n", "m.conf:2: [vm a]: found unknown key 'Kernel', expected one of "
                              "kernel, initrd, dtb, cmdline, "
                              "memory, vcpus, weight, cpus, advance_ns, autostart, "
-                             "identity, spin, pvtime, pvlock, pvsched, flag_blocked"},
+                             "identity, spin, pvtime, pvlock, pvyield, pvsched, "
+                             "flag_blocked"},
     {"[vm a]\n = k\n",
      "m.conf:2: [vm a]: found unknown key '', expected one of kernel, initrd, dtb, cmdline, "
      "memory, vcpus, weight, cpus, advance_ns, autostart, "
-     "identity, spin, pvtime, pvlock, pvsched, flag_blocked"},
+     "identity, spin, pvtime, pvlock, pvyield, pvsched, "
+     "flag_blocked"},
     {"[vm a]\nslice = 1ms\n", "m.conf:2: [vm a]: found unknown key 'slice', expected one of "
                               "kernel, initrd, dtb, cmdline, "
                               "memory, vcpus, weight, cpus, advance_ns, autostart, "
-                              "identity, spin, pvtime, pvlock, pvsched, flag_blocked"},
+                              "identity, spin, pvtime, pvlock, pvyield, pvsched, "
+                              "flag_blocked"},
     {"[machine]\nvcpus = 2\n", "m.conf:2: [machine]: found unknown key 'vcpus', expected one of "
                                "slice, trace, vmid_bits"},
     {"[machine]\nslice = 1s\n", "m.conf:2: [machine] slice: found '1s', expected a number with "

@@ -57,6 +57,7 @@ PV_CALL(pv_sched_init)
 PV_CALL(pv_sched_release)
 PV_CALL(pv_sched_kick)
 PV_CALL(pv_lock)
+PV_CALL(pv_yield_to)
 
 void pv_vendor_uid(void *context, const struct smccc_args *args, struct smccc_result *result) {
     (void)context;

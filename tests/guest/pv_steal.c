@@ -47,7 +47,7 @@ static void s05_spin(void) {
             missed += now - last;
         last = now;
     }
-    uint64_t wall = ns(last - from), took = stolen(0) - before, gap = ns(missed);
+    uint64_t wall = ns(last - from) + 1, took = stolen(0) - before, gap = ns(missed);
     uint64_t percent = bootarg("percent", 0), within = bootarg("within", 2);
 
     tap_note("stolen %lu us, missed %lu us, of %lu us", took / 1000, gap / 1000, wall / 1000);

@@ -22,7 +22,7 @@ void test_main(void) {
         wait_once();
         n++;
     }
-    uint64_t each = (counter() - from) * 1000000 / us_to_ticks(1000) / n;
+    uint64_t each = (counter() - from) * 1000000 / us_to_ticks(1000) / (n + 1);
 
     tap_note("%lu rounds of two WFE, %lu ns each", n, each);
     check_true("P12-goes-on", n >= count);

@@ -306,6 +306,10 @@ static void good_slices(void **state) {
 #define HEADER_EXPECTED                                                                            \
     "expected [machine] or [vm NAME], NAME being 1 to 31 characters of A-Z a-z 0-9 _ -"
 
+#define VM_KEYS                                                                                    \
+    "kernel, initrd, dtb, cmdline, memory, vcpus, weight, cpus, advance_ns, autostart, identity, " \
+    "spin, pvtime, pvlock, pvyield, pvsched, flag_blocked"
+
 static const struct {
     const char *text, *error;
 } bad_text[] = {
@@ -320,26 +324,13 @@ static const struct {
      "m.conf:2: [vm a]: found 'kernel k', expected key = value, [machine] or [vm NAME]"},
     {"[vm a]\nkernel # = k\n",
      "m.conf:2: [vm a]: found 'kernel # = k', expected key = value, [machine] or [vm NAME]"},
-    {"[vm a]\ncolour = red\n", "m.conf:2: [vm a]: found unknown key 'colour', expected one of "
-                               "kernel, initrd, dtb, cmdline, "
-                               "memory, vcpus, weight, cpus, advance_ns, autostart, "
-                               "identity, spin, pvtime, pvlock, pvyield, pvsched, "
-                               "flag_blocked"},
-    {"[vm a]\nKernel = k\n", "m.conf:2: [vm a]: found unknown key 'Kernel', expected one of "
-                             "kernel, initrd, dtb, cmdline, "
-                             "memory, vcpus, weight, cpus, advance_ns, autostart, "
-                             "identity, spin, pvtime, pvlock, pvyield, pvsched, "
-                             "flag_blocked"},
-    {"[vm a]\n = k\n",
-     "m.conf:2: [vm a]: found unknown key '', expected one of kernel, initrd, dtb, cmdline, "
-     "memory, vcpus, weight, cpus, advance_ns, autostart, "
-     "identity, spin, pvtime, pvlock, pvyield, pvsched, "
-     "flag_blocked"},
-    {"[vm a]\nslice = 1ms\n", "m.conf:2: [vm a]: found unknown key 'slice', expected one of "
-                              "kernel, initrd, dtb, cmdline, "
-                              "memory, vcpus, weight, cpus, advance_ns, autostart, "
-                              "identity, spin, pvtime, pvlock, pvyield, pvsched, "
-                              "flag_blocked"},
+    {"[vm a]\ncolour = red\n",
+     "m.conf:2: [vm a]: found unknown key 'colour', expected one of " VM_KEYS},
+    {"[vm a]\nKernel = k\n",
+     "m.conf:2: [vm a]: found unknown key 'Kernel', expected one of " VM_KEYS},
+    {"[vm a]\n = k\n", "m.conf:2: [vm a]: found unknown key '', expected one of " VM_KEYS},
+    {"[vm a]\nslice = 1ms\n",
+     "m.conf:2: [vm a]: found unknown key 'slice', expected one of " VM_KEYS},
     {"[machine]\nvcpus = 2\n", "m.conf:2: [machine]: found unknown key 'vcpus', expected one of "
                                "slice, trace, vmid_bits"},
     {"[machine]\nslice = 1s\n", "m.conf:2: [machine] slice: found '1s', expected a number with "

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* link: core/sched.c core/sched_yield.c core/sched_watch.c core/trace.c core/pvlock.c core/steal.c */
+/* link: core/sched.c core/sched_yield.c core/sched_watch.c core/trace.c */
+/* link: core/pvlock.c core/steal.c */
 /*
  * The scheduler under random operations in a random order: what must hold, holds after each of
  * them.

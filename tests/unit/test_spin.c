@@ -144,8 +144,9 @@ static void spins(unsigned cpu, struct sim_entity *to) {
 static void the_yield_lasts(void **state) {
     (void)state;
     for (unsigned ahead = 0; ahead < 2; ahead++) {
-        struct sim_entity *self = four_on_one(), *to = &sim.all[3];
+        struct sim_entity *self, *to;
 
+        four_on_one();
         sim_run(20 * SIM_SLICE + 100);
         self = sim.cur[0];
         to = self == &sim.all[3] ? &sim.all[2] : &sim.all[3];

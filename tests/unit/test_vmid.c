@@ -381,7 +381,7 @@ static void forgotten_is_forgotten(void **state) {
 
     (void)state;
     begin(4, 3, VMS);
-    before = enter(0, 5);
+    enter(0, 5);
     enter(1, 5);
     inside[0] = inside[1] = NONE; /* out of the guest, but nobody has said so */
     end(5);

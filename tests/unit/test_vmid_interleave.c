@@ -79,7 +79,7 @@ static void act(unsigned cpu, const char *script) {
         inside[cpu] = NOBODY;
         if (c >= 'a') {
             enter(cpu, (unsigned)(c - 'a'));
-        } else if (c >= 'A') {
+        } else if (c >= 'A' && c < 'A' + (int)VMS) {
             assert_true(vmid_forget(&space, &vms[c - 'A']));
             life[c - 'A']++;
         } else if (c == '-') {

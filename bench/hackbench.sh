@@ -86,6 +86,7 @@ hb_ratio() {
 # All boots of the native machine, once: hb-native-1 ...
 hb_natives() {
 	local b
+	[ ! -e "$out/hb-native" ] || return 0
 	[ -e "$out/guest.cpio" ] || lab/initramfs "$out/guest.cpio"
 	for b in $(seq "$HB_BOOTS"); do
 		hb_native "$b"
@@ -116,5 +117,11 @@ hb_tax() {
 }
 
 run_hackbench() {
-	hb_natives && hb_tax none 1
+	hb_natives && hb_tax none 1 spin=ignore
+}
+
+run_spin() {
+	local factor
+	hb_natives || return
+	for factor in 1 2 4; do hb_tax spin $factor spin=auto || return; done
 }

@@ -285,9 +285,10 @@ static void tame(uint64_t r[4]) {
 }
 
 static uint64_t call_id(void) {
-    static const uint32_t bases[] = {0x80000000, 0x84000000, 0xc4000000, 0xc0000000, 0x86000000,
-                                     0x87000000, 0xbf000000, 0x80008000, 0xc5000000, 0x8400ff00,
-                                     0x00000000, 0x8600ff00, 0xc5000020, 0xc5000090, 0xc6000000};
+    static const uint32_t bases[] = {0x80000000, 0x84000000, 0xc4000000, 0xc0000000,
+                                     0x86000000, 0x87000000, 0xbf000000, 0x80008000,
+                                     0xc5000000, 0x8400ff00, 0x00000000, 0x8600ff00,
+                                     0xc5000020, 0xc5000090, 0xc6000000, 0xc6000020};
 
     switch (below(4)) {
     case 0:
@@ -302,7 +303,8 @@ static uint64_t call_id(void) {
 /* Four registers of answers. */
 static bool answers_four(uint32_t id, const uint64_t after[31]) {
     static const uint32_t uid[] = {PARAVANE_UID_0, PARAVANE_UID_1, PARAVANE_UID_2, PARAVANE_UID_3};
-    static const uint32_t features[] = {1u << 0 | 1u << PVLOCK_FEATURE_BIT, 0, 0, 0};
+    static const uint32_t features[] = {1u << 0 | 1u << PVLOCK_FEATURE_BIT,
+                                        1u << (PV_YIELD_FEATURE_BIT - 32), 0, 0};
     const uint32_t *expected = id == SMCCC_ID_VENDOR_UID ? uid : features;
 
     for (unsigned i = 0; i < 4; i++) {
@@ -326,6 +328,8 @@ static bool vendor_answer(uint32_t id, uint64_t x0) {
         return x0 == 0 || x0 == ~0ul;
     case PVSCHED_ID_RELEASE:
         return x0 == 0;
+    case PV_YIELD_TO_ID:
+        return x0 == 0 || x0 == PV_YIELD_NOT_WAITING || x0 == ~2ul; /* -3: no such vCPU */
     default:
         return x0 == ~0ul;
     }

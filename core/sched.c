@@ -241,9 +241,7 @@ RARE static bool send_away(struct run_queue *q, struct sched_entity *e,
         low = lowest(to)->vtime;
         if (before(e->vtime + slices_for(1, e->weight, weight), low) &&
             !before(low, second->vtime)) {
-            list_remove(q, e);
-            list_changed(q, q->waiting - 1);
-            __atomic_store_n(&e->cpu, to->cpu, __ATOMIC_RELEASE);
+            list_hand_over(q, e, to->cpu);
             sched_add_moved(to, e, slices_for(LAG_SLICES, e->weight, weight));
             announce(to, e, now);
             sent = true;
@@ -266,9 +264,7 @@ static struct sched_entity *steal(unsigned cpu) {
         spin_lock(&q->lock);
         for (e = q->head; e != NULL; e = e->next) {
             if (cpu_set_has(&e->allowed, cpu) && !__atomic_load_n(&e->on_cpu, __ATOMIC_SEQ_CST)) {
-                list_remove(q, e);
-                list_changed(q, q->waiting - 1);
-                __atomic_store_n(&e->cpu, (uint16_t)cpu, __ATOMIC_RELEASE);
+                list_hand_over(q, e, cpu);
                 break;
             }
         }

@@ -21,6 +21,7 @@
 
 #include "core/cpu_set.h"
 #include "core/pvlock.h"
+#include "core/relaxed.h"
 #include "core/spin.h"
 #include "core/steal.h"
 
@@ -123,6 +124,11 @@ void sched_block_prepare(struct sched_entity *e);
  * sched_released(prev), before it enters the new one.
  */
 struct sched_entity *sched_pick(unsigned cpu, struct sched_entity *prev, enum run_state prev_state);
+
+/* Whether pCPU `cpu` may have `e`, if that is RUNNABLE; a hint. Any pCPU. */
+static inline bool sched_may_take(const struct sched_entity *e, unsigned cpu) {
+    return !load_relaxed(&e->on_cpu) && cpu_set_has(&e->allowed, cpu);
+}
 
 /*
  * For the yield that comes next, sched_pick() of `prev` as RUN_RUNNABLE before its slice ends,

@@ -70,6 +70,13 @@ static inline void list_remove(struct run_queue *q, struct sched_entity *e) {
     *(e->next != NULL ? &e->next->prev : &q->tail) = e->prev;
 }
 
+/* A waiting entity of q belongs to pCPU `cpu` from now on; in whose queue it is not yet. */
+static inline void list_hand_over(struct run_queue *q, struct sched_entity *e, unsigned cpu) {
+    list_remove(q, e);
+    list_changed(q, q->waiting - 1);
+    __atomic_store_n(&e->cpu, (uint16_t)cpu, __ATOMIC_RELEASE);
+}
+
 /* Takes the first one out. list_changed() is due only for the length. */
 static inline void list_remove_head(struct run_queue *q) {
     struct sched_entity *next = q->head->next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Yields, and what else makes one vCPU run for the sake of another.
+ * Yields: one vCPU runs in place of another, for its sake.
  *
  * Within a VM the claims move: whoever runs in place of another takes the smaller vtime of the two,
  * and the other one the larger. So the one that was yielded to is not displaced by the one that did
@@ -39,7 +39,7 @@ static uint64_t claim_of(const struct sched_entity *from, const struct sched_ent
     return before(from->vtime, to->vtime) ? from->vtime : to->vtime;
 }
 
-/* It takes it over. Neither is in a list. */
+/* It takes it over. A list that one of them is in is out of order then. */
 static void pass_claim(struct sched_entity *from, struct sched_entity *to) {
     uint64_t claim = claim_of(from, to);
 
@@ -47,7 +47,7 @@ static void pass_claim(struct sched_entity *from, struct sched_entity *to) {
     to->vtime = claim;
 }
 
-/* Whether fairness between VMs lets `other` run in place of `stay`. */
+/* `other`, of another VM, if it may run in place of `stay`; else NULL. */
 static struct sched_entity *unless_owed(const struct sched_entity *stay,
                                         struct sched_entity *other) {
     return other == NULL || before(stay->vtime + YIELD_SLICES * stay->slice_vtime, other->vtime)
@@ -86,9 +86,7 @@ bool sched_yield_to(unsigned cpu, struct sched_entity *prev, struct sched_entity
     if (!got && load_relaxed(&q->waiting) != 0 && spin_trylock(&q->lock)) {
         got = is_listed(q, to) && !__atomic_load_n(&to->on_cpu, __ATOMIC_SEQ_CST);
         if (got) {
-            list_remove(q, to);
-            list_changed(q, q->waiting - 1);
-            __atomic_store_n(&to->cpu, (uint16_t)cpu, __ATOMIC_RELEASE);
+            list_hand_over(q, to, cpu);
         }
         spin_unlock(&q->lock);
         if (got) {

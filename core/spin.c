@@ -28,7 +28,7 @@ struct spin_choice spin_choose(const struct sched_entity *self, unsigned cpu,
         choice.waiting++;
         here = load_relaxed(&e->cpu) == cpu;
         choice.here += here;
-        if (load_relaxed(&e->on_cpu) || !cpu_set_has(&e->allowed, cpu)) {
+        if (!sched_may_take(e, cpu)) {
             continue;
         }
         points = 2u * (unsigned)rank_of(e, rank) + here;

@@ -72,8 +72,8 @@ enum verdict vcpu_spins(struct pcpu *p, struct vcpu *v) {
 enum verdict vcpu_yield_to(struct pcpu *p, struct vcpu *v, struct vcpu *to) {
     const struct sched_entity *e = &to->sched;
 
-    if (load_relaxed(&e->state) != RUN_RUNNABLE || load_relaxed(&e->on_cpu) ||
-        !cpu_set_has(&e->allowed, p->index) || !sched_yield_to(p->index, &v->sched, &to->sched)) {
+    if (load_relaxed(&e->state) != RUN_RUNNABLE || !sched_may_take(e, p->index) ||
+        !sched_yield_to(p->index, &v->sched, &to->sched)) {
         return RESUME;
     }
     return gives_up(v, true);

@@ -19,8 +19,8 @@ mutation "all bits count" test_spin spinners_come_last spin.h \
 	's/(load_relaxed(word) & load_relaxed(&w->mask))/load_relaxed(word)/'
 mutation "a wait outlasts its turn" test_spin a_turn_ends_a_wait spin.c \
 	's/load_relaxed(&e->wait.turn) != load_relaxed(&e->switches)/load_relaxed(\&e->wait.turn) == SPIN_NO_TURN/'
-mutation "affinity is forgotten" test_spin near_ones_and_affinity spin.c \
-	's/ || !cpu_set_has(&e->allowed, cpu)//'
+mutation "affinity is forgotten" test_spin near_ones_and_affinity sched.h \
+	's/ && cpu_set_has(&e->allowed, cpu);/;/'
 mutation "far ones are like near ones" test_spin near_ones_and_affinity spin.c \
 	's/points = 2u \* (unsigned)rank_of(e, rank) + here;/points = 2u * (unsigned)rank_of(e, rank) + !here;/'
 

@@ -55,12 +55,15 @@ static uint8_t *records(struct vm *vm, uint64_t ipa, uint64_t record) {
     return memory;
 }
 
+/* What a key says; if it is not given: with our own identity only. */
+static bool said_or_own(const struct vm_config *c, const char *key, bool said) {
+    return config_vm_key_line(c, key) != 0 ? said : c->identity == IDENTITY_PARAVANE;
+}
+
 static void set_features(struct vm *vm) {
     const struct vm_config *c = vm->config;
-    bool pvlock =
-        config_vm_key_line(c, "pvlock") != 0 ? c->pvlock : c->identity == IDENTITY_PARAVANE;
-    bool pvyield =
-        config_vm_key_line(c, "pvyield") != 0 ? c->pvyield : c->identity == IDENTITY_PARAVANE;
+    bool pvlock = said_or_own(c, "pvlock", c->pvlock);
+    bool pvyield = said_or_own(c, "pvyield", c->pvyield);
     struct smccc_features *f = &vm->features;
 
     f->possible[SMCCC_STD_HYP] = SMCCC_STD_HYP_PV_TIME | SMCCC_STD_HYP_PV_SCHED;

@@ -7,11 +7,14 @@
 #include "arch/arm64/sysreg_access.h"
 #include "hyp/vm.h"
 
+/* `hcr` with the trap as vm->spin wants it. Any pCPU. */
+static inline uint64_t spin_hcr(const struct vcpu *v, uint64_t hcr) {
+    return atomic_load(&v->vm->spin) == SPIN_IGNORE ? hcr & ~HCR_TWE : hcr | HCR_TWE;
+}
+
 /* After vm->spin changed. On v's pCPU, v loaded. */
 static inline void spin_trap_by_setting(struct vcpu *v) {
-    uint64_t hcr = v->arch.hcr & ~HCR_TWE;
-
-    v->arch.hcr = atomic_load(&v->vm->spin) == SPIN_IGNORE ? hcr : hcr | HCR_TWE;
+    v->arch.hcr = spin_hcr(v, v->arch.hcr);
     write_sysreg(HCR_EL2, v->arch.hcr);
 }
 

@@ -74,7 +74,7 @@ void arch_spin_wait(const struct vcpu *v, struct spin_wait *w) {
         (ldxr >> 5 & 31u) == result) {
         return;
     }
-    at = (ldxr >> 5 & 31u) < 31 ? v->arch.x[ldxr >> 5 & 31u] : 0;
+    at = value_of(v, ldxr >> 5 & 31u);
     bits = 8ull << (ldxr >> 30);
     if ((at & (bits / 8 - 1)) != 0 || (word = guest_at(v, at & ~7ull, 8)) == NULL) {
         return;

@@ -7,6 +7,7 @@
 #include "arch/arm64/guest_timer.h"
 #include "arch/arm64/id_regs.h"
 #include "arch/arm64/pauth.h"
+#include "arch/arm64/spin_trap.h"
 #include "arch/arm64/sysreg_access.h"
 #include "arch/arm64/timer.h"
 #include "hyp/arch.h"
@@ -116,9 +117,7 @@ void arch_vcpu_save(struct vcpu *v) {
 }
 
 static uint64_t hcr_at_start(const struct vcpu *v) {
-    uint64_t hcr = el2_hcr_guest() & ~HCR_PAUTH;
-
-    return atomic_load(&v->vm->spin) == SPIN_IGNORE ? hcr : hcr | HCR_TWE;
+    return spin_hcr(v, el2_hcr_guest() & ~HCR_PAUTH);
 }
 
 void arch_vcpu_init(struct vcpu *v) {

@@ -7,10 +7,10 @@
 #ifndef HYP_ARCH_H
 #define HYP_ARCH_H
 
-#include "core/spin.h"
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/spin.h"
 #include "hyp/pcpu.h"
 #include "hyp/types.h"
 

@@ -51,8 +51,8 @@ enum {
     REQUEST_STOP = 1u << 2,     /* its VM ends */
     REQUEST_TIMER = 1u << 3,    /* one of its timers is due: look which */
     REQUEST_PAUSE = 1u << 5,    /* its VM pauses */
-    REQUEST_SPIN = 1u << 6,     /* what its VM does when it spins was changed */
     REQUEST_SLICE = 1u << 4,    /* others came to wait for its pCPU: its slice is over, look */
+    REQUEST_SPIN = 1u << 6,     /* what its VM does when it spins was changed */
 };
 
 struct vcpu {

@@ -37,7 +37,8 @@ static void spinner(uint64_t arg) {
         wait_while(&lock, held);
         if (held != 0) {
             returns[me]++;
-            after_spinner[me] += last != me && last != 0;
+            /* After the release one waiter may well make room for the next. */
+            after_spinner[me] += last != me && last != 0 && lock == held;
         }
     }
 }

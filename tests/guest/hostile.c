@@ -329,7 +329,7 @@ static bool vendor_answer(uint32_t id, uint64_t x0) {
     case PVSCHED_ID_RELEASE:
         return x0 == 0;
     case PV_YIELD_TO_ID:
-        return x0 == 0 || x0 == PV_YIELD_NOT_WAITING || x0 == ~2ul; /* -3: no such vCPU */
+        return x0 == 0 || x0 == PV_YIELD_NOT_WAITING || x0 == (uint64_t)SMCCC_E_INVALID_PARAMETER;
     default:
         return x0 == ~0ul;
     }

@@ -4,6 +4,7 @@
  * who runs, sleeps or is off changes nothing, and nonsense is answered. On one CPU for 3 vCPUs.
  * Boot arguments: off: it is not offered.
  */
+#include "abi/smccc.h"
 #include "irq.h"
 #include "pv.h"
 
@@ -33,12 +34,12 @@ static void sleep_for_ever(uint64_t arg) {
 
 static void nonsense(void) {
     static const uint64_t others[] = {1ul << 32, ~0ul, 1ul << 63, 255, 256, 1ul << 32 | 1};
-    unsigned wrong = yield_to(cpu_count) != -3;
+    unsigned wrong = yield_to(cpu_count) != SMCCC_E_INVALID_PARAMETER;
 
     for (unsigned i = 0; i < ARRAY_SIZE(others); i++)
-        wrong += yield_to(others[i]) != -3;
+        wrong += yield_to(others[i]) != SMCCC_E_INVALID_PARAMETER;
     check_eq("nonsense-is-answered", wrong, 0);
-    check_eq("not-to-oneself", yield_to(0), -3);
+    check_eq("not-to-oneself", yield_to(0), SMCCC_E_INVALID_PARAMETER);
     check_eq("not-to-who-is-off", yield_to(1), PV_YIELD_NOT_WAITING);
     check_eq("not-by-the-32-bit-twin", pv_call(PV_YIELD_TO_ID & ~0x40000000u, 1), -1);
 }

@@ -18,11 +18,11 @@ void test_main(void) {
     uint64_t count = bootarg("count", 20000), n = 0;
     uint64_t from = counter(), end = from + us_to_ticks(bootarg("for_us", 0));
 
-    while (n < count || counter() < end) {
+    do {
         wait_once();
         n++;
-    }
-    uint64_t each = (counter() - from) * 1000000 / us_to_ticks(1000) / (n + 1);
+    } while (n < count || counter() < end);
+    uint64_t each = (counter() - from) * 1000000 / us_to_ticks(1000) / n;
 
     tap_note("%lu rounds of two WFE, %lu ns each", n, each);
     check_true("P12-goes-on", n >= count);

@@ -179,9 +179,7 @@ static void fetches_from_elsewhere(void **state) {
     struct sim_entity *to = c->e.cpu == there ? c : d;
 
     assert_true(sim.cur[there] == b);
-    if (to->e.cpu != there) {
-        return; /* both wait here: the other pCPU fetches */
-    }
+    assert_int_equal(to->e.cpu, there);
     spins(here, to);
     assert_ptr_equal(sim.cur[here], to);
     assert_int_equal(to->e.cpu, here);
